@@ -1,0 +1,45 @@
+# Everyday commands. `make help` lists them.
+BUILD_DIR ?= build
+BUILD_TYPE ?= Release
+JOBS ?= $(shell nproc)
+PYTHON = .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-python build run test bench format lint clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## Packages the C++ build needs (Debian; installs where it may)
+	@tools/setup.sh system
+
+setup-python: setup ## The same, and the Python packages of the tests in .venv
+	@tools/setup.sh python
+
+# Tests and examples are configured in; each target builds only what it needs.
+$(BUILD_DIR)/build.ninja: | setup
+	@cmake -S . -B $(BUILD_DIR) -G Ninja -DCMAKE_BUILD_TYPE=$(BUILD_TYPE)
+
+build: setup $(BUILD_DIR)/build.ninja ## Everything: library, command line, tests, examples
+	@cmake --build $(BUILD_DIR) -j $(JOBS)
+
+run: setup $(BUILD_DIR)/build.ninja ## Every shipped model: rotated, verified, timed, one table
+	@cmake --build $(BUILD_DIR) -j $(JOBS) --target ropewalk_cli
+	@$(BUILD_DIR)/cli/ropewalk run $(ARGS)
+
+bench: setup $(BUILD_DIR)/build.ninja ## Time rotations beside copying (ARGS="--tokens 1,256")
+	@cmake --build $(BUILD_DIR) -j $(JOBS) --target ropewalk_cli
+	@$(BUILD_DIR)/cli/ropewalk bench $(ARGS)
+
+test: setup-python build ## C++ and Python tests, lint, layers; one closing line
+	@BUILD_DIR=$(BUILD_DIR) JOBS=$(JOBS) tools/test.sh
+
+format: ## clang-format and ruff over what git knows
+	@tools/format.sh
+
+lint: ## Formatting, ruff, layers, file sizes; changes nothing
+	@tools/format.sh --check
+	@python3 tools/check_layers.py
+
+clean: ## Remove the build folder
+	@rm -rf $(BUILD_DIR)

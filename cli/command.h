@@ -1,0 +1,26 @@
+// The subcommands. Each add_… registers its options; parsing stores the work to do in `chosen`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+namespace ropewalk::cli {
+
+/// Runs a parsed subcommand and returns the exit status.
+using Work = std::function<int()>;
+
+void add_inspect(CLI::App& app, Work& chosen);
+void add_rotate(CLI::App& app, Work& chosen);
+void add_verify(CLI::App& app, Work& chosen);
+void add_bench(CLI::App& app, Work& chosen);
+void add_run(CLI::App& app, Work& chosen);
+void add_kernels(CLI::App& app, Work& chosen);
+
+/// Subcommands that live in the Python package; listed for --help only.
+void add_python_commands(CLI::App& app);
+[[nodiscard]] bool is_python_command(std::string_view name) noexcept;
+/// Replaces this process by `python3 -m ropewalk …`; returns only where that is not possible.
+int forward_to_python(int argc, char** argv);
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,121 @@
+#include "cli/common.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <system_error>
+
+#include "base/check.h"
+#include "ropewalk/rotate.h"
+
+namespace ropewalk::cli {
+
+namespace fs = std::filesystem;
+
+void print_json(const Json& json) {
+  // File names may hold bytes that are not UTF-8; they are replaced rather than refused.
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+void add_plan_options(CLI::App& command, PlanArguments& arguments) {
+  command.add_option("--layer-type", arguments.layer_type,
+                     "Layer type, where the config has several");
+  command
+      .add_option("--length", arguments.length, "Sequence length, for dynamic and longrope scaling")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
+  command
+      .add_option("--arithmetic", arguments.arithmetic,
+                  "exact, or parity_p0 … parity_p4: the model's own rounding")
+      ->capture_default_str();
+  command
+      .add_option("--frequencies", arguments.frequencies,
+                  "model: the fp32 values the model holds; formula: the formula's, in double")
+      ->check(CLI::IsMember({"model", "formula"}))
+      ->capture_default_str();
+}
+
+PlanOptions plan_options(const PlanArguments& arguments, const RopeConfig& config, bool one) {
+  const std::vector<std::string> types = layer_types_of(config);
+  const std::string& type = arguments.layer_type;
+  const bool known = std::find(types.begin(), types.end(), type) != types.end();
+  require(known || (type.empty() && (!one || types.size() == 1)),
+          "--layer-type: expected one of {}, got \"{}\"", fmt::join(types, ", "), type);
+  PlanOptions options;
+  options.layer_type = type;
+  options.length = arguments.length;
+  options.frequency_precision =
+      arguments.frequencies == "formula" ? FrequencyPrecision::formula : FrequencyPrecision::model;
+  try {
+    options.arithmetic = arithmetic_from_name(arguments.arithmetic);
+  } catch (const Error& error) {
+    fail_naming("--arithmetic", error);
+  }
+  return options;
+}
+
+void fail_naming(std::string_view option, const Error& error) {
+  const std::string_view message = error.what();
+  const std::size_t colon = message.find(": ");
+  const bool named = colon != std::string_view::npos && message.find(' ') > colon;
+  fail(error.code(), "{}: {}", option, named ? message.substr(colon + 2) : message);
+}
+
+void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
+  command.add_option("--threads", arguments.threads, "Threads; 0: one per available processor")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--kernel", arguments.kernel,
+                     "CPU kernel (see `ropewalk kernels`); default: the best supported one");
+}
+
+void check_kernel(const std::string& name) {
+  std::string known;
+  for (const CpuKernelInfo& kernel : cpu_kernels()) {
+    if (kernel.name == name) {
+      if (kernel.supported) return;
+      fail(ErrorCode::unsupported, "--kernel: \"{}\" is not supported by this processor", name);
+    }
+    known += known.empty() ? "" : ", ";
+    known += kernel.name;
+  }
+  fail(ErrorCode::unsupported, "--kernel: expected one of {}, got \"{}\"", known, name);
+}
+
+std::vector<std::string> layer_types_of(const RopeConfig& config) {
+  std::vector<std::string> types;
+  for (const auto& [type, parameters] : config.by_layer_type) types.push_back(type);
+  return types;
+}
+
+fs::path config_folder(const std::string& given) {
+  if (!given.empty()) {
+    require(fs::is_directory(given), "--configs: expected a folder, got \"{}\"", given);
+    return given;
+  }
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path candidates[] = {ROPEWALK_SOURCE_CONFIGS,
+                                 program.parent_path() / ".." / "share" / "ropewalk" / "configs"};
+  for (const fs::path& folder : candidates) {
+    if (fs::is_directory(folder, ignored)) return folder;
+  }
+  fail(ErrorCode::io, "--configs: the shipped configs were not found at {}; name their folder",
+       candidates[0].string());
+}
+
+std::vector<fs::path> configs_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json" && entry.is_regular_file())
+      files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  require(!files.empty(), "--configs: {} holds no .json file", folder.string());
+  return files;
+}
+
+}  // namespace ropewalk::cli

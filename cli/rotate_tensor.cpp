@@ -1,0 +1,120 @@
+#include "cli/rotate_tensor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <map>
+
+#include "base/check.h"
+
+namespace ropewalk::cli {
+namespace {
+
+std::optional<std::int64_t> integer_of(const std::string& text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+}  // namespace
+
+std::optional<Dtype> rotatable_dtype(const std::string& name) noexcept {
+  if (name == "F64") return Dtype::float64;
+  if (name == "F32") return Dtype::float32;
+  if (name == "F16") return Dtype::float16;
+  if (name == "BF16") return Dtype::bfloat16;
+  return std::nullopt;
+}
+
+TensorView view_of(const SafetensorsEntry& tensor, std::byte* data, const std::string& layout) {
+  const auto& shape = tensor.shape;
+  const std::size_t rank = shape.size();
+  const bool fits = layout == "thd" ? rank == 3 : rank == 3 || rank == 4;
+  require(fits, "--layout: tensor {} has shape {}, which is not {}", in_quotes(tensor.name),
+          shape_text(shape), layout);
+  const std::int64_t batch = rank == 4 ? shape[0] : 1;
+  const std::int64_t outer = shape[rank - 3];
+  const std::int64_t inner = shape[rank - 2];
+  const std::int64_t channels = shape[rank - 1];
+  const Dtype dtype = rotatable_dtype(tensor.dtype).value();
+  return layout == "bhtd" ? bhtd(data, dtype, batch, inner, outer, channels)
+                          : bthd(data, dtype, batch, outer, inner, channels);
+}
+
+PositionSource::PositionSource(const std::string& text, const SafetensorsReader& file)
+    : start_(integer_of(text)), name_(text) {
+  if (start_) return;
+  const SafetensorsEntry* tensor = file.find(text);
+  require(tensor != nullptr,
+          "--positions: expected an integer or the name of a tensor of the input file, got {}",
+          in_quotes(text));
+  load(*tensor, file);
+}
+
+void PositionSource::load(const SafetensorsEntry& tensor, const SafetensorsReader& file) {
+  static const std::map<std::string, Positions::Type> kTypes{{"I32", Positions::Type::int32},
+                                                             {"I64", Positions::Type::int64},
+                                                             {"F32", Positions::Type::float32},
+                                                             {"F64", Positions::Type::float64}};
+  const auto type = kTypes.find(tensor.dtype);
+  require(type != kTypes.end(),
+          "--positions: expected dtype I32, I64, F32 or F64, tensor {} has {}", in_quotes(name_),
+          tensor.dtype);
+  const auto& shape = tensor.shape;
+  require(!shape.empty() && shape.size() <= 3,
+          "--positions: expected shape (token), (batch, token) or (axes, batch, token), tensor {} "
+          "has {}",
+          in_quotes(name_), shape_text(shape));
+  type_ = type->second;
+  tokens_ = shape.back();
+  if (shape.size() >= 2) batch_ = shape[shape.size() - 2];
+  if (shape.size() == 3) axes_ = shape[0];
+  data_.resize(tensor.bytes);
+  file.read(tensor, 0, data_);
+}
+
+Positions PositionSource::for_view(const TensorView& view, const std::string& name) const {
+  if (start_) return Positions::from_offset(*start_);
+  require(tokens_ == view.size[kToken] && (batch_ == 1 || batch_ == view.size[kBatch]),
+          "--positions: {} describes {} × {} tokens, tensor {} has {} × {}", in_quotes(name_),
+          batch_, tokens_, in_quotes(name), view.size[kBatch], view.size[kToken]);
+  Positions positions;
+  positions.kind = Positions::Kind::per_token;
+  positions.type = type_;
+  positions.data = data_.data();
+  positions.axes = axes_;
+  positions.count = tokens_;
+  positions.axis_stride = batch_ * tokens_;
+  positions.batch_stride = batch_ == 1 ? 0 : tokens_;
+  positions.token_stride = 1;
+  return positions;
+}
+
+std::int64_t PositionSource::table_rows(const TensorView& view) const {
+  if (start_) return *start_ + view.size[kToken];
+  std::int64_t largest = 0;
+  const auto each = [&](auto sample) {
+    for (std::size_t at = 0; at < data_.size(); at += sizeof sample) {
+      std::memcpy(&sample, data_.data() + at, sizeof sample);
+      largest = std::max(largest, static_cast<std::int64_t>(sample));
+    }
+  };
+  switch (type_) {
+    case Positions::Type::int32: each(std::int32_t{}); break;
+    case Positions::Type::int64: each(std::int64_t{}); break;
+    default:
+      fail(ErrorCode::invalid_argument,
+           "--positions: a parity arithmetic needs integer positions, tensor {} holds floats",
+           in_quotes(name_));
+  }
+  return largest + 1;
+}
+
+}  // namespace ropewalk::cli

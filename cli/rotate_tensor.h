@@ -1,0 +1,45 @@
+// One tensor of a file as the view that a rotation wants.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.h"
+#include "ropewalk/rotate.h"
+
+namespace ropewalk::cli {
+
+/// The dtypes that can be rotated; empty for the others.
+[[nodiscard]] std::optional<Dtype> rotatable_dtype(const std::string& safetensors_dtype) noexcept;
+
+/// A contiguous tensor's bytes as (batch, token, head, channel). `layout` is "bthd", "bhtd" or
+/// "thd"; three dimensions have no batch. Throws Error(invalid_argument) naming the tensor for a
+/// number of dimensions that the layout does not have.
+[[nodiscard]] TensorView view_of(const SafetensorsEntry& tensor, std::byte* data,
+                                 const std::string& layout);
+
+/// --positions: where tokens start, or a tensor of positions read from the input file.
+class PositionSource {
+ public:
+  /// `text` is an integer or the name of a tensor of shape (token), (batch, token) or
+  /// (axes, batch, token) with dtype I32, I64, F32 or F64. Throws Error naming it otherwise.
+  PositionSource(const std::string& text, const SafetensorsReader& file);
+
+  /// Positions of a view; Error(invalid_argument) where the tensor's sizes do not fit it.
+  [[nodiscard]] Positions for_view(const TensorView& view, const std::string& name) const;
+  /// Rows that a table needs for the view's tokens; Error(invalid_argument) for float positions.
+  [[nodiscard]] std::int64_t table_rows(const TensorView& view) const;
+
+ private:
+  void load(const SafetensorsEntry& tensor, const SafetensorsReader& file);
+
+  std::optional<std::int64_t> start_;
+  std::string name_;
+  Positions::Type type_ = Positions::Type::int64;
+  std::int64_t axes_ = 1, batch_ = 1, tokens_ = 0;
+  std::vector<std::byte> data_;
+};
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,23 @@
+# Packages are found with find_package; the headers under third_party/ serve where one is absent.
+find_package(Threads REQUIRED)
+
+function(ropewalk_third_party package target imported folder)
+  find_package(${package} QUIET)
+  add_library(${target} INTERFACE)
+  if(TARGET ${imported})
+    target_link_libraries(${target} INTERFACE ${imported})
+  else()
+    message(STATUS "${package} not found: using third_party/${folder}")
+    target_include_directories(${target} SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/third_party/${folder})
+  endif()
+endfunction()
+
+ropewalk_third_party(nlohmann_json ropewalk_json nlohmann_json::nlohmann_json nlohmann)
+ropewalk_third_party(fmt ropewalk_fmt fmt::fmt-header-only fmt)
+target_compile_definitions(ropewalk_fmt INTERFACE FMT_HEADER_ONLY=1)
+if(ROPEWALK_BUILD_TOOLS)
+  ropewalk_third_party(CLI11 ropewalk_cli11 CLI11::CLI11 cli11)
+endif()
+if(ROPEWALK_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

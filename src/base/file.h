@@ -1,0 +1,67 @@
+// Files opened for reading by range, and files that appear whole or not at all. POSIX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ropewalk {
+
+/// Text from a file, made fit for an error message: quoted, control characters replaced, cut after
+/// 80 bytes.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+
+/// An owned file descriptor.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor = -1) noexcept : descriptor_(descriptor) {}
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+  /// Closes and returns what close() returned.
+  int close() noexcept;
+
+ private:
+  int descriptor_;
+};
+
+/// A regular file open for reading. Error(io) for anything else (a folder, a pipe, a device).
+class InputFile {
+ public:
+  explicit InputFile(std::filesystem::path path);
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  /// Size when it was opened.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// Fills `buffer` from byte `offset` on; Error(io) where the file ends before. Thread safe.
+  void read(std::uint64_t offset, std::span<std::byte> buffer) const;
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor descriptor_;
+  std::uint64_t size_ = 0;
+};
+
+/// A file written under a temporary name in the same folder. commit() synchronises it and renames
+/// it over `path`; without commit() nothing is left behind and `path` keeps what it had.
+class AtomicFile {
+ public:
+  /// Error(io) where the temporary file cannot be created or `path` names something that is not a
+  /// regular file. A symbolic link is followed: its target is replaced.
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  FileDescriptor descriptor_;
+};
+
+}  // namespace ropewalk

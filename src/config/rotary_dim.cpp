@@ -1,0 +1,34 @@
+#include "config/rotary_dim.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace ropewalk::config {
+
+std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_dim) {
+  if (head_dim <= 0) {
+    fail(ErrorCode::invalid_config, "head_dim: expected a positive number of channels, got {}",
+         head_dim);
+  }
+  const double share = parameters.partial_factor;
+  if (!(std::isfinite(share) && share > 0.0 && share <= 1.0)) {
+    fail(ErrorCode::invalid_config,
+         "partial_factor: expected a share of the head above 0 and at most 1, got {}", share);
+  }
+  std::int64_t width = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
+  if (parameters.rotary_dim) width = *parameters.rotary_dim;
+  if (parameters.type == "proportional") width = head_dim;
+  if (width < 2 || width > head_dim || width % 2 != 0) {
+    fail(ErrorCode::invalid_config,
+         "rotary_dim: expected an even number from 2 to head_dim {}, got {}", head_dim, width);
+  }
+  return width;
+}
+
+bool is_valid_base(double base) noexcept {
+  return base > 0.0 && base <= static_cast<double>(std::numeric_limits<float>::max());
+}
+
+}  // namespace ropewalk::config

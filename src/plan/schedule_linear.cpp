@@ -1,0 +1,20 @@
+// ω_i = 1 / (F · θ^(2i/d)): position interpolation. Chen et al., arXiv:2306.15595, equation 4.
+#include "plan/powers.h"
+#include "plan/schedule.h"
+
+namespace ropewalk::plan {
+
+ScheduleResult linear_schedule(const ScheduleInput& input) {
+  ScheduleResult result;
+  const double base = input.parameters.base;
+  const double factor = needed(input.parameters.factor, "factor", input.parameters.type);
+  for (std::int64_t i = 0; i < input.rotary_dim / 2; ++i) {
+    const Extended stretched = Extended(factor) * power(base, i, input.rotary_dim);
+    result.frequencies.push_back(to_double(Extended(1.0) / stretched));
+    const float plain = 1.0f / model_power(static_cast<float>(base), i, input.rotary_dim);
+    result.model_frequencies.push_back(plain / static_cast<float>(factor));
+  }
+  return result;
+}
+
+}  // namespace ropewalk::plan

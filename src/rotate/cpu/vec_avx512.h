@@ -1,0 +1,390 @@
+// AVX-512 (F, BW, DQ, VL) lanes: 16 floats, 8 doubles; 16-bit data in two registers of 16 floats,
+// stored 64 bytes at a time. With kHardwareBf16 the conversion to bfloat16 is the instruction's.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "base/half.h"
+#include "phase/sincos.h"
+
+#define ROPEWALK_LANES static inline __attribute__((always_inline))
+
+namespace ropewalk::cpu::avx512 {
+
+ROPEWALK_LANES std::uint64_t first_bits(std::int64_t n) {
+  return n <= 0 ? 0 : n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+}
+
+// Lane numbers that take the even or odd elements of two registers, and that zip two registers.
+ROPEWALK_LANES __m512i even_lanes32() {
+  return _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+ROPEWALK_LANES __m512i odd_lanes32() {
+  return _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+ROPEWALK_LANES __m512i zip_low32() {
+  return _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+ROPEWALK_LANES __m512i zip_high32() {
+  return _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+// ---- float32 ----------------------------------------------------------------------------------
+struct Float32 {
+  using Storage = float;
+  using Compute = float;
+  using Real = __m512;
+  using Quadrant = __m512i;
+  static constexpr std::int64_t kLanes = 16;
+
+  ROPEWALK_LANES __mmask16 mask(std::int64_t n) { return static_cast<__mmask16>(first_bits(n)); }
+  ROPEWALK_LANES Real load(const float* p) { return _mm512_loadu_ps(p); }
+  ROPEWALK_LANES Real load_part(const float* p, std::int64_t n) {
+    return _mm512_maskz_loadu_ps(mask(n), p);
+  }
+  ROPEWALK_LANES void store(float* p, Real x) { _mm512_storeu_ps(p, x); }
+  ROPEWALK_LANES void store_part(float* p, std::int64_t n, Real x) {
+    _mm512_mask_storeu_ps(p, mask(n), x);
+  }
+  ROPEWALK_LANES void stream(float* p, Real x) { _mm512_stream_ps(p, x); }
+  ROPEWALK_LANES void split(Real a, Real b, Real& x0, Real& x1) {
+    x0 = _mm512_permutex2var_ps(a, even_lanes32(), b);
+    x1 = _mm512_permutex2var_ps(a, odd_lanes32(), b);
+  }
+  ROPEWALK_LANES void join(Real y0, Real y1, Real& a, Real& b) {
+    a = _mm512_permutex2var_ps(y0, zip_low32(), y1);
+    b = _mm512_permutex2var_ps(y0, zip_high32(), y1);
+  }
+  ROPEWALK_LANES void load_pairs(const float* p, Real& x0, Real& x1) {
+    split(load(p), load(p + 16), x0, x1);
+  }
+  ROPEWALK_LANES void load_pairs_part(const float* p, std::int64_t n, Real& x0, Real& x1) {
+    split(load_part(p, 2 * n), load_part(p + 16, 2 * n - 16), x0, x1);
+  }
+  ROPEWALK_LANES void store_pairs(float* p, Real y0, Real y1) {
+    Real a, b;
+    join(y0, y1, a, b);
+    store(p, a);
+    store(p + 16, b);
+  }
+  ROPEWALK_LANES void store_pairs_part(float* p, std::int64_t n, Real y0, Real y1) {
+    Real a, b;
+    join(y0, y1, a, b);
+    store_part(p, 2 * n, a);
+    store_part(p + 16, 2 * n - 16, b);
+  }
+  ROPEWALK_LANES void stream_pairs(float* p, Real y0, Real y1) {
+    Real a, b;
+    join(y0, y1, a, b);
+    stream(p, a);
+    stream(p + 16, b);
+  }
+  ROPEWALK_LANES void fence() { _mm_sfence(); }
+
+  ROPEWALK_LANES Real load_real(const float* p) { return _mm512_loadu_ps(p); }
+  ROPEWALK_LANES void store_real(float* p, Real x) { _mm512_storeu_ps(p, x); }
+  ROPEWALK_LANES Real set(float x) { return _mm512_set1_ps(x); }
+  ROPEWALK_LANES Real add(Real a, Real b) { return _mm512_add_ps(a, b); }
+  ROPEWALK_LANES Real sub(Real a, Real b) { return _mm512_sub_ps(a, b); }
+  ROPEWALK_LANES Real mul(Real a, Real b) { return _mm512_mul_ps(a, b); }
+  ROPEWALK_LANES Real fma(Real a, Real b, Real c) { return _mm512_fmadd_ps(a, b, c); }
+  ROPEWALK_LANES Real fms(Real a, Real b, Real c) { return _mm512_fmsub_ps(a, b, c); }
+
+  ROPEWALK_LANES void split_phase(const std::uint64_t* phase, Real& t, Quadrant& q) {
+    const __m512i a = _mm512_loadu_si512(phase), b = _mm512_loadu_si512(phase + 8);
+    const __m512i eighth = _mm512_set1_epi64(std::int64_t{1} << 61);
+    const auto low_words = [](__m512i x, __m512i y) {
+      return _mm512_permutex2var_epi32(x, even_lanes32(), y);
+    };
+    const __m512i r = low_words(_mm512_srli_epi64(a, 30), _mm512_srli_epi64(b, 30));
+    q = low_words(_mm512_srli_epi64(_mm512_add_epi64(a, eighth), 62),
+                  _mm512_srli_epi64(_mm512_add_epi64(b, eighth), 62));
+    t = mul(_mm512_cvtepi32_ps(r), set(kHalfTurns32));
+  }
+  ROPEWALK_LANES void by_quadrant(Quadrant q, Real cosine, Real sine, Real& c, Real& s) {
+    const __m512i two = _mm512_set1_epi32(2);
+    const __mmask16 swap = _mm512_test_epi32_mask(q, _mm512_set1_epi32(1));
+    const __m512i next = _mm512_add_epi32(q, _mm512_set1_epi32(1));
+    const __m512 sine_sign =
+        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(q, two), 30));
+    const __m512 cosine_sign =
+        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(next, two), 30));
+    s = _mm512_xor_ps(_mm512_mask_blend_ps(swap, sine, cosine), sine_sign);
+    c = _mm512_xor_ps(_mm512_mask_blend_ps(swap, cosine, sine), cosine_sign);
+  }
+};
+
+// ---- float64 ----------------------------------------------------------------------------------
+struct Float64 {
+  using Storage = double;
+  using Compute = double;
+  using Real = __m512d;
+  using Quadrant = __m512i;
+  static constexpr std::int64_t kLanes = 8;
+
+  ROPEWALK_LANES __mmask8 mask(std::int64_t n) { return static_cast<__mmask8>(first_bits(n)); }
+  ROPEWALK_LANES Real load(const double* p) { return _mm512_loadu_pd(p); }
+  ROPEWALK_LANES Real load_part(const double* p, std::int64_t n) {
+    return _mm512_maskz_loadu_pd(mask(n), p);
+  }
+  ROPEWALK_LANES void store(double* p, Real x) { _mm512_storeu_pd(p, x); }
+  ROPEWALK_LANES void store_part(double* p, std::int64_t n, Real x) {
+    _mm512_mask_storeu_pd(p, mask(n), x);
+  }
+  ROPEWALK_LANES void stream(double* p, Real x) { _mm512_stream_pd(p, x); }
+  ROPEWALK_LANES void split(Real a, Real b, Real& x0, Real& x1) {
+    x0 = _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b);
+    x1 = _mm512_permutex2var_pd(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b);
+  }
+  ROPEWALK_LANES void join(Real y0, Real y1, Real& a, Real& b) {
+    a = _mm512_permutex2var_pd(y0, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), y1);
+    b = _mm512_permutex2var_pd(y0, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), y1);
+  }
+  ROPEWALK_LANES void load_pairs(const double* p, Real& x0, Real& x1) {
+    split(load(p), load(p + 8), x0, x1);
+  }
+  ROPEWALK_LANES void load_pairs_part(const double* p, std::int64_t n, Real& x0, Real& x1) {
+    split(load_part(p, 2 * n), load_part(p + 8, 2 * n - 8), x0, x1);
+  }
+  ROPEWALK_LANES void store_pairs(double* p, Real y0, Real y1) {
+    Real a, b;
+    join(y0, y1, a, b);
+    store(p, a);
+    store(p + 8, b);
+  }
+  ROPEWALK_LANES void store_pairs_part(double* p, std::int64_t n, Real y0, Real y1) {
+    Real a, b;
+    join(y0, y1, a, b);
+    store_part(p, 2 * n, a);
+    store_part(p + 8, 2 * n - 8, b);
+  }
+  ROPEWALK_LANES void stream_pairs(double* p, Real y0, Real y1) {
+    Real a, b;
+    join(y0, y1, a, b);
+    stream(p, a);
+    stream(p + 8, b);
+  }
+  ROPEWALK_LANES void fence() { _mm_sfence(); }
+
+  ROPEWALK_LANES Real load_real(const double* p) { return _mm512_loadu_pd(p); }
+  ROPEWALK_LANES void store_real(double* p, Real x) { _mm512_storeu_pd(p, x); }
+  ROPEWALK_LANES Real set(double x) { return _mm512_set1_pd(x); }
+  ROPEWALK_LANES Real add(Real a, Real b) { return _mm512_add_pd(a, b); }
+  ROPEWALK_LANES Real sub(Real a, Real b) { return _mm512_sub_pd(a, b); }
+  ROPEWALK_LANES Real mul(Real a, Real b) { return _mm512_mul_pd(a, b); }
+  ROPEWALK_LANES Real fma(Real a, Real b, Real c) { return _mm512_fmadd_pd(a, b, c); }
+  ROPEWALK_LANES Real fms(Real a, Real b, Real c) { return _mm512_fmsub_pd(a, b, c); }
+
+  ROPEWALK_LANES void split_phase(const std::uint64_t* phase, Real& t, Quadrant& q) {
+    const __m512i p = _mm512_loadu_si512(phase);
+    q = _mm512_srli_epi64(_mm512_add_epi64(p, _mm512_set1_epi64(std::int64_t{1} << 61)), 62);
+    t = mul(_mm512_cvtepi64_pd(_mm512_slli_epi64(p, 2)), set(kHalfTurns64));
+  }
+  ROPEWALK_LANES void by_quadrant(Quadrant q, Real cosine, Real sine, Real& c, Real& s) {
+    const __m512i two = _mm512_set1_epi64(2);
+    const __mmask8 swap = _mm512_test_epi64_mask(q, _mm512_set1_epi64(1));
+    const __m512i next = _mm512_add_epi64(q, _mm512_set1_epi64(1));
+    const __m512d sine_sign =
+        _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_and_si512(q, two), 62));
+    const __m512d cosine_sign =
+        _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_and_si512(next, two), 62));
+    s = _mm512_xor_pd(_mm512_mask_blend_pd(swap, sine, cosine), sine_sign);
+    c = _mm512_xor_pd(_mm512_mask_blend_pd(swap, cosine, sine), cosine_sign);
+  }
+};
+
+// ---- 16-bit data: two registers of floats, 64-byte loads and stores ---------------------------
+struct Float16x2 {
+  __m512 a, b;
+};
+
+template <class L, class Storage_>
+struct SixteenBit {
+  using Storage = Storage_;
+  using Compute = float;
+  using Real = Float16x2;
+  static constexpr std::int64_t kLanes = 32;
+
+  ROPEWALK_LANES Real load_real(const float* p) {
+    return {_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16)};
+  }
+  ROPEWALK_LANES Real add(Real x, Real y) {
+    return {_mm512_add_ps(x.a, y.a), _mm512_add_ps(x.b, y.b)};
+  }
+  ROPEWALK_LANES Real sub(Real x, Real y) {
+    return {_mm512_sub_ps(x.a, y.a), _mm512_sub_ps(x.b, y.b)};
+  }
+  ROPEWALK_LANES Real mul(Real x, Real y) {
+    return {_mm512_mul_ps(x.a, y.a), _mm512_mul_ps(x.b, y.b)};
+  }
+  ROPEWALK_LANES Real fma(Real x, Real y, Real z) {
+    return {_mm512_fmadd_ps(x.a, y.a, z.a), _mm512_fmadd_ps(x.b, y.b, z.b)};
+  }
+  ROPEWALK_LANES Real fms(Real x, Real y, Real z) {
+    return {_mm512_fmsub_ps(x.a, y.a, z.a), _mm512_fmsub_ps(x.b, y.b, z.b)};
+  }
+
+  ROPEWALK_LANES __mmask32 mask(std::int64_t n) { return static_cast<__mmask32>(first_bits(n)); }
+  ROPEWALK_LANES __m512i words(const Storage* p) { return _mm512_loadu_si512(p); }
+  ROPEWALK_LANES __m512i words(const Storage* p, std::int64_t n) {
+    return _mm512_maskz_loadu_epi16(mask(n), p);
+  }
+  ROPEWALK_LANES void put(Storage* p, __m512i x) { _mm512_storeu_si512(p, x); }
+  ROPEWALK_LANES void put(Storage* p, std::int64_t n, __m512i x) {
+    _mm512_mask_storeu_epi16(p, mask(n), x);
+  }
+  ROPEWALK_LANES void put_streaming(Storage* p, __m512i x) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(p), x);
+  }
+
+  ROPEWALK_LANES Real load(const Storage* p) { return L::unpack(words(p)); }
+  ROPEWALK_LANES Real load_part(const Storage* p, std::int64_t n) {
+    return L::unpack(words(p, n));
+  }
+  ROPEWALK_LANES void store(Storage* p, Real x) { put(p, L::pack(x)); }
+  ROPEWALK_LANES void store_part(Storage* p, std::int64_t n, Real x) { put(p, n, L::pack(x)); }
+  ROPEWALK_LANES void stream(Storage* p, Real x) { put_streaming(p, L::pack(x)); }
+  ROPEWALK_LANES void load_pairs(const Storage* p, Real& x0, Real& x1) {
+    L::split(words(p), words(p + 32), x0, x1);
+  }
+  ROPEWALK_LANES void load_pairs_part(const Storage* p, std::int64_t n, Real& x0, Real& x1) {
+    L::split(words(p, 2 * n), words(p + 32, 2 * n - 32), x0, x1);
+  }
+  ROPEWALK_LANES void store_pairs(Storage* p, Real y0, Real y1) {
+    put(p, L::joined(y0.a, y1.a));
+    put(p + 32, L::joined(y0.b, y1.b));
+  }
+  ROPEWALK_LANES void store_pairs_part(Storage* p, std::int64_t n, Real y0, Real y1) {
+    put(p, 2 * n, L::joined(y0.a, y1.a));
+    put(p + 32, 2 * n - 32, L::joined(y0.b, y1.b));
+  }
+  ROPEWALK_LANES void stream_pairs(Storage* p, Real y0, Real y1) {
+    put_streaming(p, L::joined(y0.a, y1.a));
+    put_streaming(p + 32, L::joined(y0.b, y1.b));
+  }
+  ROPEWALK_LANES void fence() { _mm_sfence(); }
+};
+
+/// The bfloat16 bits of 16 floats, in the upper half of each lane, lower half undefined.
+ROPEWALK_LANES __m512i bfloat16_upper(__m512 x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded =
+      _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
+                              _mm512_set1_epi32(0x400000));
+}
+/// The odd 16-bit words of a, then of b: the upper halves of their lanes.
+ROPEWALK_LANES __m512i upper_words(__m512i a, __m512i b) {
+  alignas(64) static constexpr std::uint16_t kOdd[32] = {
+      1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  return _mm512_permutex2var_epi16(a, _mm512_load_si512(kOdd), b);
+}
+
+template <bool kHardwareBf16>
+struct BFloat16Lanes : SixteenBit<BFloat16Lanes<kHardwareBf16>, BFloat16> {
+  using Real = Float16x2;
+
+  ROPEWALK_LANES __m512 upper(__m512i w) {
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(w, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+  }
+  ROPEWALK_LANES __m512 lower(__m512i w) { return _mm512_castsi512_ps(_mm512_slli_epi32(w, 16)); }
+
+#if defined(__AVX512BF16__)
+  /// The instruction takes subnormals for zero; such lanes are rare and go the long way.
+  ROPEWALK_LANES bool has_subnormal(__m512 x, __m512 y) {
+    constexpr int kSubnormal = 0x20;
+    return (_mm512_fpclass_ps_mask(x, kSubnormal) | _mm512_fpclass_ps_mask(y, kSubnormal)) != 0;
+  }
+  ROPEWALK_LANES __m512i convert(__m512 low, __m512 high) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+  }
+#endif
+  ROPEWALK_LANES __m512i pack(Real x) {
+#if defined(__AVX512BF16__)
+    if constexpr (kHardwareBf16) {
+      if (!has_subnormal(x.a, x.b)) [[likely]] return convert(x.a, x.b);
+    }
+#endif
+    return upper_words(bfloat16_upper(x.a), bfloat16_upper(x.b));
+  }
+  /// Each word to the upper half of its lane: one permutation does the widening and the shift.
+  ROPEWALK_LANES Real unpack(__m512i w) {
+    alignas(64) static constexpr std::uint16_t kLow[32] = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0,
+                                                           5, 0, 6, 0, 7, 0,  8, 0,  9, 0,  10,
+                                                           0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
+    const __m512i low = _mm512_load_si512(kLow);
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+    constexpr __mmask32 kUpper = 0xaaaaaaaau;
+    return {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, low, w)),
+            _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, high, w))};
+  }
+  ROPEWALK_LANES void split(__m512i a, __m512i b, Real& x0, Real& x1) {
+    x0 = {lower(a), lower(b)};
+    x1 = {upper(a), upper(b)};
+  }
+  ROPEWALK_LANES __m512i joined(__m512 even, __m512 odd) {
+#if defined(__AVX512BF16__)
+    if constexpr (kHardwareBf16) {
+      if (!has_subnormal(even, odd)) [[likely]] {
+        alignas(64) static constexpr std::uint16_t kZip[32] = {
+            0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+        return _mm512_permutexvar_epi16(_mm512_load_si512(kZip), convert(even, odd));
+      }
+    }
+#endif
+    return _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(bfloat16_upper(even), 16),
+                                   bfloat16_upper(odd));
+  }
+  ROPEWALK_LANES Real round(Real x) {
+    return {upper(bfloat16_upper(x.a)), upper(bfloat16_upper(x.b))};
+  }
+};
+
+struct Float16Lanes : SixteenBit<Float16Lanes, Float16> {
+  ROPEWALK_LANES __m512i pack(Real x) {
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(x.a, kNearest)),
+                              _mm512_cvtps_ph(x.b, kNearest), 1);
+  }
+  ROPEWALK_LANES Real unpack(__m512i w) {
+    return {_mm512_cvtph_ps(_mm512_castsi512_si256(w)),
+            _mm512_cvtph_ps(_mm512_extracti64x4_epi64(w, 1))};
+  }
+  ROPEWALK_LANES void split(__m512i a, __m512i b, Real& x0, Real& x1) {
+    const Real first = unpack(a), second = unpack(b);
+    Float32::split(first.a, first.b, x0.a, x1.a);
+    Float32::split(second.a, second.b, x0.b, x1.b);
+  }
+  ROPEWALK_LANES __m512i joined(__m512 even, __m512 odd) {
+    Real zipped;
+    Float32::join(even, odd, zipped.a, zipped.b);
+    return pack(zipped);
+  }
+  ROPEWALK_LANES Real round(Real x) { return unpack(pack(x)); }
+};
+
+template <class Storage, bool kHardwareBf16>
+struct LanesOf;
+template <bool kHardwareBf16>
+struct LanesOf<float, kHardwareBf16> : std::type_identity<Float32> {};
+template <bool kHardwareBf16>
+struct LanesOf<double, kHardwareBf16> : std::type_identity<Float64> {};
+template <bool kHardwareBf16>
+struct LanesOf<Float16, kHardwareBf16> : std::type_identity<Float16Lanes> {};
+template <bool kHardwareBf16>
+struct LanesOf<BFloat16, kHardwareBf16> : std::type_identity<BFloat16Lanes<kHardwareBf16>> {};
+
+template <bool kHardwareBf16>
+struct Isa {
+  template <class Storage>
+  using Lanes = typename LanesOf<Storage, kHardwareBf16>::type;
+};
+
+}  // namespace ropewalk::cpu::avx512

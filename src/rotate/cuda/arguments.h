@@ -1,0 +1,120 @@
+// What a kernel gets, as plain data. Every number is final: kernels decide nothing about shapes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/host_device.h"
+
+namespace ropewalk::cuda {
+
+/// Division by a constant as a product: exact for 0 ≤ x < 2^31.
+struct Divisor {
+  std::uint32_t multiplier = 0x80000001u;
+  std::uint32_t shift = 31;
+  std::uint32_t divisor = 1;
+
+  ROPEWALK_HD std::uint32_t quotient(std::uint32_t x) const {
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(x) * multiplier) >> shift);
+  }
+};
+
+/// floor(2^(31+s) / divisor) + 1 with s = ceil(log2 divisor) errs by less than 1 / divisor.
+/// 1 ≤ divisor < 2^31.
+[[nodiscard]] constexpr Divisor make_divisor(std::uint32_t divisor) {
+  std::uint32_t s = 0;
+  while ((std::uint64_t{1} << s) < divisor) ++s;
+  const std::uint64_t multiplier = (std::uint64_t{1} << (31 + s)) / divisor + 1;
+  return {static_cast<std::uint32_t>(multiplier), 31 + s, divisor};
+}
+
+/// One tensor. Its rows are numbered by three indices, the fastest in memory first; one of the
+/// three counts groups of heads, and the dimensions that memory allows to merge are merged.
+struct ViewArgs {
+  const char* in = nullptr;  ///< first channel of the window (narrow path: of the head)
+  char* out = nullptr;
+  Divisor size0, size1;
+  std::int64_t groups = 0;  ///< product of the three sizes
+  std::int64_t size[2] = {1, 1};  ///< the same as size0, size1, where those would overflow
+  std::int64_t in_stride[3] = {}, out_stride[3] = {};  ///< bytes
+  std::int64_t in_head = 0, out_head = 0;              ///< bytes between the heads of a group
+  std::int64_t position_stride[3] = {};                ///< elements of the position array
+  std::int64_t token_stride[3] = {};                   ///< what an index adds to the token number
+  std::int64_t in_channel = 0, out_channel = 0;        ///< bytes; narrow path alone
+};
+
+/// Where positions come from. One component, integer: start + token · by_token + data[index].
+struct PositionArgs {
+  enum Type : std::uint32_t { kNone, kInt32, kInt64, kFloat32, kFloat64 };
+  const void* data = nullptr;
+  std::uint32_t type = kNone;
+  std::uint32_t by_token = 0;  ///< 1: the token number is added
+  std::int64_t start = 0;
+  std::int64_t limit = 0;      ///< valid: low ≤ p < limit
+  std::int64_t low = 0;
+  const void* cu_seqlens = nullptr;  ///< packed sequences where not null
+  std::uint32_t cu_type = kNone;
+  std::uint32_t has_padding = 0;
+  std::int64_t sequences = 0;
+  std::int64_t padding = 0;
+  std::int64_t axis_stride = 0;
+  std::int32_t axes = 1;  ///< given; 1 serves every pair
+};
+
+/// fraction and low word of a frequency side by side, for float64 data.
+struct alignas(16) PreciseFraction {
+  std::uint64_t fraction;
+  std::uint64_t low;
+};
+
+/// Where cosines and sines come from.
+struct AngleArgs {
+  const std::uint64_t* fractions = nullptr;
+  const PreciseFraction* precise = nullptr;
+  const std::int64_t* whole = nullptr;
+  const std::uint8_t* axis = nullptr;
+  double cos_amplitude = 1;
+  double sin_amplitude = 1;
+  const void* table_cos = nullptr;  ///< table mode: rows × pairs
+  const void* table_sin = nullptr;
+  std::uint32_t step = 0;           ///< table mode: Step
+};
+
+enum Step : std::uint32_t { kFused, kSeparate, kStepwise };
+
+/// How the channels of a row are shared out to lanes (threadIdx.x). Distances in bytes.
+struct RowArgs {
+  std::uint32_t lanes = 0;        ///< that rotate; the rest copy
+  std::uint32_t copy_lanes = 0;
+  std::uint32_t copy_chunks = 0;  ///< outside the window
+  std::uint32_t copy_before = 0;  ///< bytes before the window
+  std::uint32_t window = 0;       ///< bytes of the window
+  std::uint32_t half = 0;         ///< from a channel to its partner in a half pairing
+  std::uint32_t block_pairs = 0;  ///< pairs of a block with a half pairing of its own
+  std::uint32_t pairs = 0;
+};
+
+/// The narrow path decides more at run time.
+struct NarrowArgs {
+  std::uint32_t read_interleaved = 0;
+  std::uint32_t write_interleaved = 0;
+  std::uint32_t in_place = 0;
+  std::uint32_t heads = 1;     ///< of a group
+  std::int64_t offset = 0;     ///< first channel of the window
+  std::int64_t head_dim = 0;
+  std::int64_t split_block = 0;
+  std::int64_t blocks = 0;     ///< of both tensors
+  std::uint32_t general = 0;   ///< several axes or fractions
+};
+
+struct Args {
+  ViewArgs view[2];
+  std::uint32_t split = 0;  ///< blocks (groups, in the token map) of view 0
+  std::uint32_t programmatic = 0;
+  PositionArgs position;
+  AngleArgs angle;
+  RowArgs row;
+  unsigned long long* bad_rows = nullptr;
+  NarrowArgs narrow;
+};
+
+}  // namespace ropewalk::cuda

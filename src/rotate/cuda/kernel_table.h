@@ -1,0 +1,51 @@
+// Instantiates the kernels of one dtype from the lists in shapes.h.
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "rotate/cuda/kernels.h"
+#include "rotate/cuda/narrow_kernel.h"
+#include "rotate/cuda/vector_kernel.h"
+
+namespace ropewalk::cuda {
+
+template <class Storage, Order kRead, Order kWrite, const auto& kShapes, std::size_t... kIndex>
+constexpr auto vector_kernels(std::index_sequence<kIndex...>) {
+  return std::array{VectorKernel{
+      kRead, kWrite, kShapes[kIndex],
+      &rotate_vectors<VectorTraits<Storage, kRead, kWrite, kShapes[kIndex].source,
+                                   kShapes[kIndex].map, kShapes[kIndex].pairs,
+                                   kShapes[kIndex].heads, kShapes[kIndex].full_row>>}...};
+}
+
+template <class Storage, Order kRead, Order kWrite, const auto& kShapes>
+constexpr auto vector_kernels() {
+  return vector_kernels<Storage, kRead, kWrite, kShapes>(
+      std::make_index_sequence<std::size(kShapes)>{});
+}
+
+template <class First, class... Rest>
+auto joined(const First& first, const Rest&... rest) {
+  std::array<VectorKernel, std::tuple_size_v<First> + (std::tuple_size_v<Rest> + ...)> all;
+  auto at = std::copy(first.begin(), first.end(), all.begin());
+  ((at = std::copy(rest.begin(), rest.end(), at)), ...);
+  return all;
+}
+
+/// Every kernel of a dtype.
+template <class Storage, const auto& kHalf, const auto& kInterleaved, const auto& kMixed>
+DtypeKernels make_kernels() {
+  using Compute = std::conditional_t<sizeof(Storage) == 8, double, float>;
+  constexpr Order half = Order::half;
+  constexpr Order interleaved = Order::interleaved;
+  static const auto vectors = joined(vector_kernels<Storage, half, half, kHalf>(),
+                                     vector_kernels<Storage, interleaved, interleaved, kInterleaved>(),
+                                     vector_kernels<Storage, interleaved, half, kMixed>(),
+                                     vector_kernels<Storage, half, interleaved, kMixed>());
+  return {vectors, &rotate_channels<Storage, Compute, false>,
+          &rotate_channels<Storage, Compute, true>, &rotate_channels<Storage, double, true>,
+          &copy_rows<Storage>};
+}
+
+}  // namespace ropewalk::cuda

@@ -1,0 +1,7 @@
+#include "rotate/cuda/kernel_table.h"
+
+namespace ropewalk::cuda {
+
+DtypeKernels bfloat16_kernels() { return make_kernels<BFloat16, kShapes16Half, kShapes16Interleaved, kShapesMixed32>(); }
+
+}  // namespace ropewalk::cuda

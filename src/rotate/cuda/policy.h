@@ -1,0 +1,65 @@
+// Which kernel serves a call, and how its grid is cut: a few printable numbers, chosen by one
+// function from facts about the call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ropewalk/types.h"
+
+namespace ropewalk::cuda {
+
+/// Order of the two channels of a pair in memory.
+enum class Order : std::uint8_t { half, interleaved };
+
+/// How blocks are laid over the rows.
+enum class Map : std::uint8_t {
+  sweep,   ///< one flat sweep in memory order, the second tensor behind the first
+  tokens,  ///< a token per blockIdx.y, both tensors side by side in blockIdx.x
+};
+
+struct Policy {
+  bool vectors = false;   ///< false: the narrow path, right for every view
+  Map map = Map::sweep;
+  int pairs = 1;          ///< neighbouring pairs of a thread and head
+  int heads = 1;          ///< of a thread; they share sines and cosines
+  int threads = 128;      ///< of a block, at most
+  bool full_row = false;  ///< 16 bytes of a row in one piece, the partner's by shuffle
+  [[nodiscard]] bool operator==(const Policy&) const = default;
+};
+
+/// "sweep 4x2 threads 64 full-row", "narrow".
+[[nodiscard]] std::string to_string(const Policy& policy);
+/// The inverse. Throws Error(invalid_argument).
+[[nodiscard]] Policy policy_from_name(std::string_view name);
+
+/// The facts that decide.
+struct Call {
+  int compute_capability = 90;  ///< 10 · major + minor
+  Dtype dtype = Dtype::bfloat16;
+  Order read = Order::half;
+  Order write = Order::half;
+  bool table = false;
+  bool general = false;          ///< several axes, or fractional positions
+  bool padding = false;
+  bool in_place = false;
+  bool computes_double = false;  ///< float64 inside although the data is not
+  bool heads_inside = true;      ///< heads vary faster in memory than tokens
+  bool channels_adjacent = true;
+  std::int64_t pairs = 64;
+  std::int64_t block_pairs = 64;
+  std::int64_t copied = 0;       ///< channels outside the window that are copied
+  std::int64_t alignment = 16;   ///< bytes, of every row and every part of one
+  std::int64_t tokens = 1;       ///< of all batch rows
+  std::int64_t heads_divisor = 1;  ///< of the head counts of every tensor
+  std::int64_t bytes = 0;        ///< moved: read and written
+  std::int64_t rows = 1;         ///< of the largest tensor
+};
+
+/// Whether the kernels take the call at all with this policy.
+[[nodiscard]] bool is_possible(const Call& call, const Policy& policy);
+
+/// The policy for a call; always possible.
+[[nodiscard]] Policy choose_policy(const Call& call);
+
+}  // namespace ropewalk::cuda

@@ -1,0 +1,60 @@
+// Which vector kernels are compiled. Each costs about 3 KB of machine code per architecture, so the
+// list holds what policies choose and what tests compare, no more.
+#pragma once
+
+#include <cstdint>
+
+#include "rotate/cuda/policy.h"
+#include "ropewalk/types.h"
+
+namespace ropewalk::cuda {
+
+/// Where a kernel takes its angles from.
+enum class Source : std::uint8_t {
+  integer,  ///< one integer position a row
+  general,  ///< several axes, or fractions
+  table,    ///< one integer position a row, which names a row of a table
+};
+
+struct VectorShape {
+  Source source = Source::integer;
+  Map map = Map::sweep;
+  int pairs = 1;
+  int heads = 1;
+  bool full_row = false;
+  [[nodiscard]] bool operator==(const VectorShape&) const = default;
+};
+
+inline constexpr VectorShape kShapes16Half[] = {
+    {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::tokens, 2, 2, false},
+    {Source::integer, Map::sweep, 2, 1, false},  {Source::integer, Map::sweep, 2, 2, false},
+    {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::sweep, 4, 1, false},
+    {Source::integer, Map::sweep, 4, 2, false},  {Source::integer, Map::sweep, 4, 4, false},
+    {Source::integer, Map::sweep, 4, 1, true},   {Source::integer, Map::sweep, 4, 2, true},
+    {Source::general, Map::sweep, 4, 1, false},  {Source::general, Map::sweep, 4, 2, false},
+    {Source::table, Map::sweep, 4, 1, false},
+};
+inline constexpr VectorShape kShapes16Interleaved[] = {
+    {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::tokens, 2, 2, false},
+    {Source::integer, Map::sweep, 2, 1, false},  {Source::integer, Map::sweep, 2, 2, false},
+    {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::sweep, 4, 1, false},
+    {Source::integer, Map::sweep, 4, 2, false},  {Source::integer, Map::sweep, 4, 4, false},
+    {Source::general, Map::sweep, 4, 1, false},  {Source::general, Map::sweep, 4, 2, false},
+    {Source::table, Map::sweep, 4, 1, false},
+};
+inline constexpr VectorShape kShapes32[] = {
+    {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::sweep, 2, 1, false},
+    {Source::integer, Map::sweep, 2, 2, false},  {Source::integer, Map::sweep, 4, 1, false},
+    {Source::integer, Map::sweep, 4, 2, false},  {Source::general, Map::sweep, 4, 1, false},
+    {Source::table, Map::sweep, 4, 1, false},
+};
+inline constexpr VectorShape kShapes64[] = {
+    {Source::integer, Map::tokens, 1, 1, false}, {Source::integer, Map::sweep, 1, 1, false},
+    {Source::integer, Map::sweep, 1, 2, false},  {Source::integer, Map::sweep, 2, 1, false},
+    {Source::general, Map::sweep, 2, 1, false},  {Source::table, Map::sweep, 2, 1, false},
+};
+/// Read in one order, written in the other.
+inline constexpr VectorShape kShapesMixed32[] = {{Source::integer, Map::sweep, 4, 1, false}};
+inline constexpr VectorShape kShapesMixed64[] = {{Source::integer, Map::sweep, 2, 1, false}};
+
+}  // namespace ropewalk::cuda

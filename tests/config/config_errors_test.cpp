@@ -1,0 +1,157 @@
+// Every config that cannot be understood ends in one error that names the key.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ropewalk/config.h"
+#include "ropewalk/error.h"
+
+namespace ropewalk {
+namespace {
+
+struct Refused {
+  ErrorCode code;
+  std::string message;
+};
+
+Refused refusal_of(std::string_view text) {
+  try {
+    static_cast<void>(parse_config(text));
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::cuda, "accepted"};
+}
+
+std::string llama_with(const std::string& members) {
+  return fmt::format(R"({{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+                          "num_hidden_layers": 2, "max_position_embeddings": 8192{}{}}})",
+                     members.empty() ? "" : ", ", members);
+}
+
+void expect_refused(const std::string& members, const std::string& named) {
+  const Refused refused = refusal_of(llama_with(members));
+  EXPECT_EQ(refused.code, ErrorCode::invalid_config) << members << ": " << refused.message;
+  EXPECT_NE(refused.message.find(named), std::string::npos) << refused.message;
+  EXPECT_LT(refused.message.size(), 400u);
+}
+
+TEST(ConfigErrors, ThePlainConfigIsAccepted) {
+  EXPECT_EQ(refusal_of(llama_with("")).message, "accepted");
+}
+
+TEST(ConfigErrors, UnknownType) {
+  expect_refused(R"("rope_scaling": {"rope_type": "spiral", "factor": 2})",
+                 "rope_scaling.rope_type");
+  expect_refused(R"("rope_scaling": {"type": "ntk", "factor": 2})", "rope_scaling.type");
+}
+
+TEST(ConfigErrors, MissingRequiredKeys) {
+  expect_refused(R"("rope_scaling": {"type": "linear"})", "rope_scaling.factor");
+  expect_refused(R"("rope_scaling": {"type": "dynamic"})", "rope_scaling.factor");
+  expect_refused(R"("rope_scaling": {"type": "yarn"})", "rope_scaling.factor");
+  expect_refused(R"("rope_scaling": {"type": "longrope", "long_factor": [1]})", "short_factor");
+  expect_refused(R"("rope_scaling": {"type": "llama3", "factor": 8, "high_freq_factor": 4})",
+                 "rope_scaling.low_freq_factor");
+  EXPECT_NE(refusal_of(R"({"model_type": "llama", "hidden_size": 8})")
+                .message.find("num_attention_heads"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of(R"({"model_type": "llama", "num_attention_heads": 8})").message.find("head_dim"),
+      std::string::npos);
+  EXPECT_NE(refusal_of(R"({"model_type": "deepseek_v3", "num_attention_heads": 8})")
+                .message.find("qk_rope_head_dim"),
+            std::string::npos);
+}
+
+TEST(ConfigErrors, KeysThatNothingReads) {
+  expect_refused(R"("rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32})",
+                 "rope_scaling.beta_fast");
+  expect_refused(R"("rope_parameters": {"rope_type": "default", "factr": 2})",
+                 "rope_parameters.factr");
+  for (const char* key : {"rope_ratio", "swa_rope_theta", "rotary_percentage", "theta_base",
+                          "use_mrope", "rope_scaling_factor", "yarn_factor", "rope"}) {
+    expect_refused(fmt::format(R"("{}": 2)", key), key);
+  }
+  EXPECT_EQ(refusal_of(llama_with(R"("property": 1, "europe": 2)")).message, "accepted");
+}
+
+TEST(ConfigErrors, WrongTypes) {
+  expect_refused(R"("rope_theta": "10000")", "rope_theta");
+  expect_refused(R"("rope_scaling": [1, 2])", "rope_scaling");
+  expect_refused(R"("rope_scaling": {"type": "linear", "factor": true})", "rope_scaling.factor");
+  expect_refused(R"("rope_scaling": {"type": 3})", "rope_scaling.type");
+  expect_refused(R"("rope_scaling": {"type": "yarn", "factor": 2, "truncate": 1})", "truncate");
+  expect_refused(R"("head_dim": 12.5)", "head_dim");
+  expect_refused(R"("head_dim": [128])", "head_dim");
+  expect_refused(R"("layer_types": "full")", "layer_types");
+  expect_refused(R"("num_key_value_heads": -1)", "num_key_value_heads");
+}
+
+TEST(ConfigErrors, ImpossibleValues) {
+  expect_refused(R"("rope_theta": 0)", "rope_theta");
+  expect_refused(R"("rope_theta": -10000.0)", "rope_theta");
+  expect_refused(R"("rope_theta": 1e308)", "rope_theta");
+  expect_refused(R"("rope_theta": 1e999)", "config");
+  expect_refused(R"("rope_scaling": {"type": "linear", "factor": 0})", "rope_scaling.factor");
+  expect_refused(R"("rotary_dim": 33)", "rotary_dim");
+  expect_refused(R"("rotary_dim": 130)", "130");
+  expect_refused(R"("partial_rotary_factor": 0)", "partial_rotary_factor");
+  expect_refused(R"("partial_rotary_factor": 1.5)", "partial_rotary_factor");
+  expect_refused(R"("head_dim": 65)", "65");
+  expect_refused(R"("head_dim": 1e300)", "head_dim");
+  expect_refused(R"("rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [1]})",
+                 "short_factor");
+  expect_refused(R"("layer_types": ["full_attention"])", "layer_types");
+  expect_refused(R"("rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4,
+                     "high_freq_factor": 1})",
+                 "low_freq_factor");
+}
+
+TEST(ConfigErrors, TextThatIsNotAConfig) {
+  for (const char* text : {"", "{", "[]", "3", "null", "{\"a\": NaN}", "{\"a\": Infinity}",
+                           "{\"a\": 1,}", "\xff\xfe"}) {
+    const Refused refused = refusal_of(text);
+    EXPECT_EQ(refused.code, ErrorCode::invalid_config) << text;
+    EXPECT_NE(refused.message.find("config"), std::string::npos) << refused.message;
+  }
+}
+
+TEST(ConfigErrors, DuplicateKeys) {
+  const Refused refused = refusal_of(llama_with(R"("rope_theta": 1.0, "rope_theta": 2.0)"));
+  EXPECT_EQ(refused.code, ErrorCode::invalid_config);
+  EXPECT_NE(refused.message.find("rope_theta"), std::string::npos) << refused.message;
+}
+
+TEST(ConfigErrors, DeepNesting) {
+  constexpr std::size_t kDepth = 200000;
+  for (const char* open : {"[", "{\"a\":"}) {
+    std::string text = "{\"a\":";
+    for (std::size_t i = 0; i < kDepth; ++i) text += open;
+    const Refused refused = refusal_of(text);
+    EXPECT_EQ(refused.code, ErrorCode::invalid_config);
+    EXPECT_NE(refused.message.find("nested"), std::string::npos) << refused.message;
+  }
+}
+
+TEST(ConfigErrors, ModelsThatNeedMoreAreRefusedAsUnsupported) {
+  for (const char* model_type : {"deepseek_v4", "hunyuan_vl", "nanochat", "ernie4_5_vl_moe_text",
+                                 "pixtral", "dinov3_vit", "clvp"}) {
+    const Refused refused = refusal_of(fmt::format(
+        R"({{"num_attention_heads": 8, "hidden_size": 64, "model_type": "{}"}})", model_type));
+    EXPECT_EQ(refused.code, ErrorCode::unsupported) << model_type << " " << refused.message;
+  }
+}
+
+TEST(ConfigErrors, MissingFile) {
+  try {
+    static_cast<void>(load_config("no/such/config.json"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io);
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk
