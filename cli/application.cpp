@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/common.h"
@@ -29,6 +30,12 @@ void add_subcommands(CLI::App& app, Work& chosen) {
   add_bench(app, chosen);
   add_kernels(app, chosen);
   add_python_commands(app);
+}
+
+bool has_subcommand(const CLI::App& app, std::string_view name) {
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(all.begin(), all.end(),
+                     [name](const CLI::App* command) { return command->get_name() == name; });
 }
 
 int run_work(const Work& work) {
@@ -73,9 +80,9 @@ int run_application(int argc, char** argv) {
       "Exit status: 0 ok, 1 verification or work failed, 2 wrong usage or bad input.");
   Work chosen;
   add_subcommands(app, chosen);
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
-    report_error(
-        fmt::format("subcommand: unknown name \"{}\"; `ropewalk --help` lists them", argv[1]));
+  if (argc > 1 && argv[1][0] != '-' && !has_subcommand(app, argv[1])) {
+    report_error(fmt::format(
+        "subcommand: unknown name \"{}\"; `ropewalk --help` lists those there are", argv[1]));
     return kUsage;
   }
   try {

@@ -29,7 +29,17 @@ SIDE_MAY_INCLUDE = {
 }
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".c"}
 CHECKED_FOR_SIZE = SOURCE_SUFFIXES | {".py", ".sh", ".cmake"}
-SOURCE_FOLDERS = ("include", "src", "verify", "measure", "cli", "tests", "bench", "examples", "torch")
+SOURCE_FOLDERS = (
+    "include",
+    "src",
+    "verify",
+    "measure",
+    "cli",
+    "tests",
+    "bench",
+    "examples",
+    "torch",
+)
 SIZE_FOLDERS = (*SOURCE_FOLDERS, "python", "tools", "cmake")
 MAX_LINES = 400
 # The checker's own test plants violations.

@@ -1,14 +1,12 @@
-// The operators of ropewalk::, on CPU tensors, and the operators that make plans. Stable ABI:
-// built once, this library loads under every PyTorch from 2.10 on, with or without CUDA.
+// The operators of ropewalk::, on CPU tensors. Stable ABI: built once, this library loads under every
+// PyTorch from 2.10 on, with or without CUDA.
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "arguments.h"
 #include "plan_text.h"
-#include "ropewalk/config.h"
 #include "ropewalk/error.h"
 #include "ropewalk/rotate.h"
 #include "schemas.h"
@@ -47,7 +45,9 @@ void rotate_into(const StableTensor& q, const OptionalTensor& k, const StableTen
   const Positions positions = positions_of(arguments, q, q_view);
   const RotateOptions options{
       .direction = arguments.inverse ? Direction::inverse : Direction::forward,
-      .parallel_for = &parallel_for_of_torch()};
+      .threads = 0,
+      .parallel_for = &parallel_for_of_torch(),
+      .kernel = {}};
   const std::span<const Rotation> views(rotations.data(), count);
   if (!arguments.cos.has_value()) {
     rotate(plan, views, positions, options);
@@ -104,36 +104,6 @@ void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const std::s
                inverse});
 }
 
-std::string make_plan_text(std::int64_t head_dim, double base, std::int64_t rotary_dim,
-                           const std::string& pairing, std::int64_t offset) {
-  const RotaryPlan plain =
-      make_plan(rotary_dim == 0 ? head_dim : rotary_dim, base, 0, pairing_from_name(pairing));
-  PlanSpec spec = plain.spec();
-  spec.head_dim = head_dim;
-  spec.window.offset = offset;
-  return text_of(RotaryPlan(std::move(spec)));
-}
-
-std::string plan_from_config_text(const std::string& json, const std::string& layer_type,
-                                  std::optional<std::int64_t> length, bool model_frequencies,
-                                  const std::string& arithmetic) {
-  const PlanOptions options{
-      .layer_type = layer_type,
-      .length = length,
-      .frequency_precision =
-          model_frequencies ? FrequencyPrecision::model : FrequencyPrecision::formula,
-      .arithmetic = arithmetic_from_name(arithmetic)};
-  return text_of(make_plan(parse_config(json), options));
-}
-
-std::string normalised_plan_text(const std::string& text) { return text_of(plan_from_text(text)); }
-
-std::string plan_facts(const std::string& text) {
-  const RotaryPlan& plan = cached_plan(text);
-  return nlohmann::json{{"fingerprint", plan.fingerprint()}, {"description", to_string(plan)}}
-      .dump();
-}
-
 }  // namespace
 
 STABLE_TORCH_LIBRARY(ropewalk, m) {
@@ -143,12 +113,6 @@ STABLE_TORCH_LIBRARY(ropewalk, m) {
   m.def(ROPEWALK_ROTATE_SCHEMA("_rotate"));
   m.def(ROPEWALK_ROTATE_INPLACE_SCHEMA("_rotate_"));
   m.def(ROPEWALK_ROTATE_OUT_SCHEMA("_rotate"));
-  m.def("make_plan(int head_dim, float base, int rotary_dim, str pairing, int offset) -> str");
-  m.def(
-      "plan_from_config(str json, str layer_type, int? length, bool model_frequencies, "
-      "str arithmetic) -> str");
-  m.def("normalise_plan(str plan) -> str");
-  m.def("plan_facts(str plan) -> str");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(ropewalk, CPU, m) {
@@ -158,13 +122,6 @@ STABLE_TORCH_LIBRARY_IMPL(ropewalk, CPU, m) {
   m.impl("_rotate", TORCH_BOX(&rotate_cpu));
   m.impl("_rotate_", TORCH_BOX(&rotate_inplace_cpu));
   m.impl("_rotate.out", TORCH_BOX(&rotate_out_cpu));
-}
-
-STABLE_TORCH_LIBRARY_IMPL(ropewalk, CompositeExplicitAutograd, m) {
-  m.impl("make_plan", TORCH_BOX(&make_plan_text));
-  m.impl("plan_from_config", TORCH_BOX(&plan_from_config_text));
-  m.impl("normalise_plan", TORCH_BOX(&normalised_plan_text));
-  m.impl("plan_facts", TORCH_BOX(&plan_facts));
 }
 
 }  // namespace ropewalk::torch_ops

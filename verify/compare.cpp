@@ -70,17 +70,18 @@ void judge_finite(Comparison& result, Dtype dtype, const Expectation::Element& e
   }
   if (got == round_to(dtype, e.y)) ++result.correctly_rounded;
   if (!(error <= e.bound)) {
-    fail(result, at, fmt::format("expected {:.17g}, got {:.17g}: error {:.3g} is {:.3g} × the bound",
-                                 as_double(e.y), as_double(got), as_double(error), ratio));
+    fail(result, at,
+         fmt::format("expected {:.17g}, got {:.17g}: error {:.3g} is {:.3g} × the bound",
+                     as_double(e.y), as_double(got), as_double(error), ratio));
   }
 }
 
 bool same_shape(Comparison& result, Dtype dtype, const Index& size, const ConstTensorView& view) {
   if (view.dtype == dtype && view.size == size) return true;
   result.failed = 1;
-  result.detail = fmt::format("expected {} of shape ({}), got {} of shape ({})", name_of(dtype),
-                              fmt::join(size, ", "), name_of(view.dtype),
-                              fmt::join(view.size, ", "));
+  result.detail =
+      fmt::format("expected {} of shape ({}), got {} of shape ({})", name_of(dtype),
+                  fmt::join(size, ", "), name_of(view.dtype), fmt::join(view.size, ", "));
   return false;
 }
 
@@ -129,8 +130,7 @@ Expectation expect(const PlanSpec& spec, const Positions& positions, Direction d
           Expectation::Element element{.y = e.exact.y};
           if (e.copied_from >= 0) {
             element.copied = true;
-            element.copied_bits =
-                load_bits(in.dtype, element_at(in, {b, t, h, e.copied_from}));
+            element.copied_bits = load_bits(in.dtype, element_at(in, {b, t, h, e.copied_from}));
           } else {
             element.bound = exact_bound(in.dtype, spec.amplitude, e.exact);
             element.nan_or_infinite = may_be_nan_or_infinite(in.dtype, e.exact);
@@ -153,7 +153,8 @@ Comparison compare(const Expectation& expected, const ConstTensorView& out) {
     const std::uint64_t bits = load_bits(out.dtype, element_at(out, at));
     if (e.copied) {
       if (bits != e.copied_bits) {
-        fail(result, at, fmt::format("expected a copy of bits {:#x}, got {:#x}", e.copied_bits, bits));
+        fail(result, at,
+             fmt::format("expected a copy of bits {:#x}, got {:#x}", e.copied_bits, bits));
       }
       return;
     }
@@ -177,9 +178,9 @@ Comparison compare_bits(const ConstTensorView& a, const ConstTensorView& b, NanR
       right = canonical_bits(b.dtype, right);
     }
     if (left == right) return;
-    fail(result, at, fmt::format("bits {:#x} ({}) against {:#x} ({})", left,
-                                 as_double(decode(a.dtype, left)), right,
-                                 as_double(decode(b.dtype, right))));
+    fail(result, at,
+         fmt::format("bits {:#x} ({}) against {:#x} ({})", left, as_double(decode(a.dtype, left)),
+                     right, as_double(decode(b.dtype, right))));
   });
   return result;
 }

@@ -16,13 +16,13 @@ namespace ropewalk::verify {
 /// What a comparison found. Indices are (batch, token, head, channel).
 struct Comparison {
   std::int64_t elements = 0;
-  std::int64_t failed = 0;              ///< elements that are wrong
-  std::int64_t computed = 0;            ///< elements that were judged by the tolerance
-  double worst_ratio = 0;               ///< largest error / bound over them; above 1 is wrong
+  std::int64_t failed = 0;    ///< elements that are wrong
+  std::int64_t computed = 0;  ///< elements that were judged by the tolerance
+  double worst_ratio = 0;     ///< largest error / bound over them; above 1 is wrong
   std::array<std::int64_t, 4> worst_at{-1, -1, -1, -1};
   double worst_abs_error = 0;
-  std::int64_t correctly_rounded = 0;   ///< of the computed ones, those nearest to the truth
-  std::string detail;                   ///< the first failure in words; empty where all is right
+  std::int64_t correctly_rounded = 0;  ///< of the computed ones, those nearest to the truth
+  std::string detail;                  ///< the first failure in words; empty where all is right
 
   [[nodiscard]] bool pass() const noexcept { return failed == 0 && detail.empty(); }
   [[nodiscard]] double correctly_rounded_share() const noexcept {
@@ -42,9 +42,9 @@ struct Expectation {
     Quad bound = 0;                 ///< for finite y
     std::uint64_t copied_bits = 0;  ///< where `copied`: the only right answer
     bool copied = false;
-    bool nan_or_infinite = false;   ///< either will do (tolerance.h, may_be_nan_or_infinite)
+    bool nan_or_infinite = false;  ///< either will do (tolerance.h, may_be_nan_or_infinite)
   };
-  std::vector<Element> elements;    ///< in index order
+  std::vector<Element> elements;  ///< in index order
 };
 
 /// Runs the oracle over `in`.

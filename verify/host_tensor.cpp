@@ -38,9 +38,7 @@ TensorView HostBuffer::view(std::int64_t offset, std::array<std::int64_t, 4> siz
 
 void HostBuffer::poison() const noexcept { std::ranges::fill(bytes(), kPoison); }
 
-std::vector<std::byte> HostBuffer::snapshot() const {
-  return {bytes().begin(), bytes().end()};
-}
+std::vector<std::byte> HostBuffer::snapshot() const { return {bytes().begin(), bytes().end()}; }
 
 void HostBuffer::restore(std::span<const std::byte> snapshot) const {
   std::ranges::copy(snapshot, bytes().begin());

@@ -17,8 +17,8 @@ namespace ropewalk::verify {
 /// Bytes that no fill writes by chance: a NaN in every dtype, so that a read of it shows too.
 inline constexpr std::byte kPoison{0xff};
 
-/// Owned memory of one or several views, between guard pages and poisoned: the bytes before, between
-/// and after the views' elements are canaries.
+/// Owned memory of one or several views, between guard pages and poisoned: the bytes before,
+/// between and after the views' elements are canaries.
 class HostBuffer {
  public:
   /// Room for `elements` of the dtype, at a byte offset of `lead` elements from the first byte and
@@ -54,8 +54,8 @@ class HostTensor {
  public:
   HostTensor(Dtype dtype, std::array<std::int64_t, 4> size);
   [[nodiscard]] const TensorView& view() const noexcept { return view_; }
-  operator TensorView() const noexcept { return view_; }            // NOLINT(*-explicit-*)
-  operator ConstTensorView() const noexcept { return {view_}; }     // NOLINT(*-explicit-*)
+  operator TensorView() const noexcept { return view_; }         // NOLINT(*-explicit-*)
+  operator ConstTensorView() const noexcept { return {view_}; }  // NOLINT(*-explicit-*)
   [[nodiscard]] const HostBuffer& buffer() const noexcept { return buffer_; }
   /// Value of an element as double (exact for every dtype).
   [[nodiscard]] double at(std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t c) const;

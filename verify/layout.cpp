@@ -40,8 +40,8 @@ void place_packed(Placement& placement, Dtype dtype, const QkShape& s) {
   placement.buffers.emplace_back(dtype, s.batch * s.tokens * row);
   const HostBuffer& buffer = placement.buffers.back();
   placement.q = buffer.view(0, {s.batch, s.tokens, s.query_heads, s.head_dim}, stride);
-  placement.k = buffer.view(s.query_heads * s.head_dim,
-                            {s.batch, s.tokens, s.key_heads, s.head_dim}, stride);
+  placement.k =
+      buffer.view(s.query_heads * s.head_dim, {s.batch, s.tokens, s.key_heads, s.head_dim}, stride);
 }
 
 }  // namespace
@@ -69,8 +69,7 @@ void Placement::restore(const std::vector<std::vector<std::byte>>& snapshot) con
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].restore(snapshot[i]);
 }
 
-std::string Placement::changed_outside(
-    const std::vector<std::vector<std::byte>>& snapshot) const {
+std::string Placement::changed_outside(const std::vector<std::vector<std::byte>>& snapshot) const {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     std::vector<TensorView> written;
     if (buffers.size() == 1 || i == 0) written.push_back(q);

@@ -20,9 +20,12 @@ enum class Layout : std::uint8_t {
   odd_alignment,       ///< first element one past an aligned address, odd row strides
   reversed_tokens,     ///< negative token stride
 };
-inline constexpr std::array kLayouts{Layout::bthd,          Layout::bhtd,
-                                     Layout::thd,           Layout::packed_qkv,
-                                     Layout::channel_stride_two, Layout::odd_alignment,
+inline constexpr std::array kLayouts{Layout::bthd,
+                                     Layout::bhtd,
+                                     Layout::thd,
+                                     Layout::packed_qkv,
+                                     Layout::channel_stride_two,
+                                     Layout::odd_alignment,
                                      Layout::reversed_tokens};
 [[nodiscard]] std::string_view name_of(Layout) noexcept;
 

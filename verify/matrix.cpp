@@ -34,8 +34,7 @@ Prepared prepare(const MatrixCase& c) {
   random.fill(input.k, c.values);
   Expectation q = expect(plan.spec(), set.positions, c.direction, input.q);
   Expectation k = expect(plan.spec(), set.positions, c.direction, input.k);
-  return {std::move(set),    plan,         std::move(input),
-          std::move(output), std::move(q), std::move(k)};
+  return {std::move(set), plan, std::move(input), std::move(output), std::move(q), std::move(k)};
 }
 
 void judge(CaseRecord& record, const Prepared& p, const Placement& written,

@@ -20,17 +20,17 @@ namespace ropewalk::verify {
 /// What a case's plan has beside pairing and rotary dim.
 enum class PlanVariant : std::uint8_t {
   plain,
-  tail,            ///< an unrotated channel behind the window: odd head_dim
-  offset_window,   ///< unrotated channels on both sides
-  amplitude,       ///< YaRN's factor, with a tail
-  negative_sign,   ///< rotates by −φ
-  blocks,          ///< two blocks with a half pairing each (Pairing::half alone; else plain)
-  fast_turns,      ///< frequencies of several turns per position, some negative
+  tail,           ///< an unrotated channel behind the window: odd head_dim
+  offset_window,  ///< unrotated channels on both sides
+  amplitude,      ///< YaRN's factor, with a tail
+  negative_sign,  ///< rotates by −φ
+  blocks,         ///< two blocks with a half pairing each (Pairing::half alone; else plain)
+  fast_turns,     ///< frequencies of several turns per position, some negative
 };
-inline constexpr std::array kPlanVariants{
-    PlanVariant::plain,         PlanVariant::tail,   PlanVariant::offset_window,
-    PlanVariant::amplitude,     PlanVariant::negative_sign, PlanVariant::blocks,
-    PlanVariant::fast_turns};
+inline constexpr std::array kPlanVariants{PlanVariant::plain,         PlanVariant::tail,
+                                          PlanVariant::offset_window, PlanVariant::amplitude,
+                                          PlanVariant::negative_sign, PlanVariant::blocks,
+                                          PlanVariant::fast_turns};
 [[nodiscard]] std::string_view name_of(PlanVariant) noexcept;
 
 struct MatrixCase {
@@ -63,12 +63,12 @@ struct CaseRecord {
   std::int64_t elements = 0;
   std::int64_t computed = 0;
   std::int64_t correctly_rounded = 0;
-  double worst_ratio = 0;              ///< error / bound
+  double worst_ratio = 0;  ///< error / bound
   double worst_abs_error = 0;
   double correctly_rounded_share = 1;  ///< of the computed elements
   std::uint64_t hash = 0;              ///< hash_bits of q, then k
   bool pass = false;
-  std::string detail;                  ///< why not, with the seed's case in words
+  std::string detail;  ///< why not, with the seed's case in words
 };
 
 /// Rotates host buffers; a device backend copies to and fro. Reports failure by throwing.
@@ -82,7 +82,7 @@ using Backend = std::function<void(const RotaryPlan&, std::span<const Rotation>,
 
 struct MatrixOptions {
   MatrixSize size = MatrixSize::quick;
-  std::vector<std::string> kernels;    ///< the first is the reference for bits
+  std::vector<std::string> kernels;  ///< the first is the reference for bits
   std::uint64_t seed = 0;
   /// Called after each case with its records, the cases done and their number.
   std::function<void(std::span<const CaseRecord>, std::int64_t done, std::int64_t total)> progress;

@@ -125,9 +125,11 @@ std::uint64_t encode(Dtype dtype, Quad value) noexcept {
   const Quad size = magnitude(rounded);
   const int exponent = exponent_of(size);
   if (exponent < format.min_exponent) {
-    return sign | static_cast<std::uint64_t>(scale_by_power(size, fraction_bits - format.min_exponent));
+    return sign |
+           static_cast<std::uint64_t>(scale_by_power(size, fraction_bits - format.min_exponent));
   }
-  const auto significand = static_cast<std::uint64_t>(scale_by_power(size, fraction_bits - exponent));
+  const auto significand =
+      static_cast<std::uint64_t>(scale_by_power(size, fraction_bits - exponent));
   const auto biased = static_cast<std::uint64_t>(exponent + format.max_exponent);
   return sign | (biased << fraction_bits) | (significand - (std::uint64_t{1} << fraction_bits));
 }

@@ -41,8 +41,7 @@ Quad position_component(const Positions& p, std::int64_t axis, std::int64_t b, s
   const std::int64_t component = p.axes == 1 ? 0 : axis;
   switch (p.kind) {
     case Positions::Kind::offset: return Quad(p.start) + t;
-    case Positions::Kind::per_batch:
-      return element(p.data, p.type, b * p.batch_stride) + t;
+    case Positions::Kind::per_batch: return element(p.data, p.type, b * p.batch_stride) + t;
     case Positions::Kind::per_token:
       return element(p.data, p.type,
                      component * p.axis_stride + b * p.batch_stride + t * p.token_stride);

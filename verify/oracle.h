@@ -22,8 +22,8 @@ struct CosSin {
 [[nodiscard]] CosSin exact_cos_sin(Quad position, double omega) noexcept;
 
 /// Component `axis` of the position of token t in batch row b, exactly.
-[[nodiscard]] Quad position_component(const Positions& positions, std::int64_t axis,
-                                      std::int64_t b, std::int64_t t);
+[[nodiscard]] Quad position_component(const Positions& positions, std::int64_t axis, std::int64_t b,
+                                      std::int64_t t);
 
 /// An output element: exact value with its operands, or a copy of the input's bits.
 struct Expected {

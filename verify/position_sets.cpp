@@ -10,8 +10,9 @@ constexpr std::int64_t kPadding = -7;
 
 std::vector<std::int64_t> shuffled(std::vector<std::int64_t> values, Random& random) {
   for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[static_cast<std::size_t>(
-                                 random.integer(0, static_cast<std::int64_t>(i) - 1))]);
+    std::swap(
+        values[i - 1],
+        values[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(i) - 1))]);
   }
   return values;
 }
@@ -42,9 +43,9 @@ void set_packed(PositionSet& set, Dtype dtype, bool with_starts, Random& random)
 /// Fractions of every fineness beside landmarks with a fraction; exact in the type by construction.
 template <class Float>
 std::vector<Float> fractional(std::int64_t count, Random& random) {
-  std::vector<Float> values{Float(0.5),    Float(-0.5),       Float(1) / 3,    Float(499.75),
-                            Float(4095.25), Float(-131071.5), Float(1048575.25), Float(1e-30),
-                            Float(2147483648.0)};
+  std::vector<Float> values{Float(0.5),        Float(-0.5),    Float(1) / 3,
+                            Float(499.75),     Float(4095.25), Float(-131071.5),
+                            Float(1048575.25), Float(1e-30),   Float(2147483648.0)};
   while (static_cast<std::int64_t>(values.size()) < count) {
     values.push_back(static_cast<Float>(random.normal()));
   }
@@ -98,8 +99,7 @@ std::string_view name_of(PositionKind kind) noexcept {
   return "?";
 }
 
-PositionSet make_positions(PositionKind kind, Dtype dtype, Random& random,
-                           std::int64_t max_batch) {
+PositionSet make_positions(PositionKind kind, Dtype dtype, Random& random, std::int64_t max_batch) {
   PositionSet set;
   const std::vector<std::int64_t> landmarks = landmark_positions(dtype);
   const auto count = static_cast<std::int64_t>(landmarks.size());
@@ -122,8 +122,8 @@ PositionSet make_positions(PositionKind kind, Dtype dtype, Random& random,
         const auto row = shuffled(landmarks, random);
         set.int64s.insert(set.int64s.end(), row.begin(), row.end());
       }
-      set.positions = Positions::from_batch_tokens(std::span<const std::int64_t>(set.int64s),
-                                                   set.tokens);
+      set.positions =
+          Positions::from_batch_tokens(std::span<const std::int64_t>(set.int64s), set.tokens);
       break;
     }
     case PositionKind::offset:
@@ -134,7 +134,8 @@ PositionSet make_positions(PositionKind kind, Dtype dtype, Random& random,
     case PositionKind::batch_offsets:
       set.batch = std::min<std::int64_t>(3, max_batch);
       set.tokens = 5;
-      for (std::int64_t b = 0; b < set.batch; ++b) set.int64s.push_back(any_landmark(dtype, random) - 2);
+      for (std::int64_t b = 0; b < set.batch; ++b)
+        set.int64s.push_back(any_landmark(dtype, random) - 2);
       set.positions = Positions::from_batch_offsets(std::span<const std::int64_t>(set.int64s));
       break;
     case PositionKind::packed: set_packed(set, dtype, false, random); break;

@@ -30,9 +30,9 @@ enum class PositionKind : std::uint8_t {
   padded,          ///< some rows at the padding position
 };
 inline constexpr std::array kPositionKinds{
-    PositionKind::tokens_int64,  PositionKind::tokens_int32, PositionKind::batch_tokens,
-    PositionKind::offset,        PositionKind::batch_offsets, PositionKind::packed,
-    PositionKind::packed_starts, PositionKind::three_axes,   PositionKind::float32_axes,
+    PositionKind::tokens_int64,   PositionKind::tokens_int32,  PositionKind::batch_tokens,
+    PositionKind::offset,         PositionKind::batch_offsets, PositionKind::packed,
+    PositionKind::packed_starts,  PositionKind::three_axes,    PositionKind::float32_axes,
     PositionKind::float64_tokens, PositionKind::padded};
 [[nodiscard]] std::string_view name_of(PositionKind) noexcept;
 

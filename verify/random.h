@@ -13,9 +13,9 @@ namespace ropewalk::verify {
 [[nodiscard]] std::uint64_t fresh_seed();
 
 enum class Values : std::uint8_t {
-  normal,     ///< standard normal, as activations are
-  wide,       ///< every magnitude from subnormal to a quarter of the largest, and both zeros
-  non_finite, ///< normal with NaN, +infinity and −infinity strewn in
+  normal,      ///< standard normal, as activations are
+  wide,        ///< every magnitude from subnormal to a quarter of the largest, and both zeros
+  non_finite,  ///< normal with NaN, +infinity and −infinity strewn in
 };
 [[nodiscard]] std::string_view name_of(Values) noexcept;
 

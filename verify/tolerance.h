@@ -39,7 +39,8 @@ struct ExactElement {
 /// + η_c + η_out/2                 underflow: smallest subnormals of compute and output type
 ///
 /// Terms of second order (u², u·δ) are left out: they are below 1e-6 of the first term.
-[[nodiscard]] inline Quad exact_bound(Dtype dtype, double amplitude, const ExactElement& e) noexcept {
+[[nodiscard]] inline Quad exact_bound(Dtype dtype, double amplitude,
+                                      const ExactElement& e) noexcept {
   const Dtype compute = compute_type(dtype);
   const Quad u_out = unit_roundoff(dtype);
   const Quad u_c = unit_roundoff(compute);

@@ -96,7 +96,7 @@ struct Options {
   /// output; positions and cu_seqlens must not be. Pays in chains whose kernels all use it.
   bool programmatic = false;
   /// A launch policy by name, for tests and measurement; empty: chosen from the call.
-  std::string_view policy;
+  std::string_view policy = {};
 };
 
 /// Rotates every view of `rotations` (one or two, q and k) in one launch on the stream; more views

@@ -1,5 +1,8 @@
 #include "base/cpu_features.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
 #include <sched.h>
 #include <unistd.h>
 
@@ -7,6 +10,17 @@
 #include <thread>
 
 namespace ropewalk {
+namespace {
+
+#if defined(__x86_64__) && defined(__GNUC__)
+/// Asked of the processor itself: clang's __builtin_cpu_supports does not know the name.
+bool supports_f16c() noexcept {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
+}  // namespace
 
 const CpuFeatures& cpu_features() noexcept {
   static const CpuFeatures features = [] {
@@ -14,8 +28,7 @@ const CpuFeatures& cpu_features() noexcept {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
     found.avx2_fma_f16c = __builtin_cpu_supports("avx2") != 0 &&
-                          __builtin_cpu_supports("fma") != 0 &&
-                          __builtin_cpu_supports("f16c") != 0;
+                          __builtin_cpu_supports("fma") != 0 && supports_f16c();
     found.avx512 = found.avx2_fma_f16c && __builtin_cpu_supports("avx512f") != 0 &&
                    __builtin_cpu_supports("avx512bw") != 0 &&
                    __builtin_cpu_supports("avx512dq") != 0 &&

@@ -20,10 +20,10 @@ namespace ropewalk {
 inline constexpr std::int64_t kPositionLimit = std::int64_t{1} << 36;
 inline constexpr std::int64_t kPositionLimitFloat64 = std::int64_t{1} << 53;
 
-/// A position with a fractional part: whole + fraction / 2^64.
+/// A position with a fractional part: whole + fraction / 2^64. Not initialised: tiles keep hundreds.
 struct FixedPosition {
-  std::int64_t whole = 0;
-  std::uint64_t fraction = 0;
+  std::int64_t whole;
+  std::uint64_t fraction;
 };
 
 ROPEWALK_HD std::uint64_t high64(std::uint64_t a, std::uint64_t b) {

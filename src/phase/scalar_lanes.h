@@ -18,6 +18,7 @@ struct ScalarLanes {
   using Real = Compute;
   using Quadrant = std::uint32_t;
   static constexpr std::int64_t kLanes = 1;
+  static constexpr int kAngleChunks = 0;  // of angles that fit in registers (rotate/cpu/tile.h)
 
   // Rows may start at any byte address (odd strides in bytes are refused, odd bases are not).
   static Storage read(const Storage* p) {

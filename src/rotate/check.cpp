@@ -6,9 +6,25 @@
 namespace ropewalk {
 namespace {
 
-std::string shape(const std::array<std::int64_t, 4>& size) {
-  return fmt::format("({}, {}, {}, {})", size[0], size[1], size[2], size[3]);
-}
+/// Formatted only where a message needs it: this runs in every call of a decode step.
+struct Shape {
+  const std::array<std::int64_t, 4>& size;
+};
+Shape shape(const std::array<std::int64_t, 4>& size) { return {size}; }
+
+}  // namespace
+}  // namespace ropewalk
+
+template <>
+struct fmt::formatter<ropewalk::Shape> : fmt::formatter<std::string_view> {
+  auto format(const ropewalk::Shape& shape, fmt::format_context& context) const {
+    return fmt::format_to(context.out(), "({}, {}, {}, {})", shape.size[0], shape.size[1],
+                          shape.size[2], shape.size[3]);
+  }
+};
+
+namespace ropewalk {
+namespace {
 
 /// The distance from the first to the last element must be addressable.
 void check_span(const ConstTensorView& view, std::size_t index, const char* name) {

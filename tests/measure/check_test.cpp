@@ -64,8 +64,7 @@ TEST(Check, LeavesInPlaceDataAsItWas) {
   const Workload workload(c, verify::fresh_seed());
   ASSERT_TRUE(check(c, workload).pass());
   for (std::size_t i = 0; i < workload.rotations().size(); ++i) {
-    EXPECT_TRUE(
-        verify::compare_bits(workload.rotations()[i].out, workload.originals()[i]).pass());
+    EXPECT_TRUE(verify::compare_bits(workload.rotations()[i].out, workload.originals()[i]).pass());
   }
 }
 

@@ -35,12 +35,12 @@ TEST(PlanFromConfig, PlainPlanHasItsFormulaAndTheModelsBits) {
   EXPECT_EQ(plan.frequencies()[32], 0.01);
   EXPECT_EQ(plan.model_frequencies()[0], 1.0f);
   EXPECT_EQ(plan.spec().frequency_precision, FrequencyPrecision::formula);
-  EXPECT_THROW(make_plan(65), Error);
-  EXPECT_THROW(make_plan(64, 10000.0, 66), Error);
-  EXPECT_THROW(make_plan(64, 0.0), Error);
-  EXPECT_THROW(make_plan(64, -1.0), Error);
-  EXPECT_THROW(make_plan(64, 1e308), Error);
-  EXPECT_NO_THROW(make_plan(65, 10000.0, 64));
+  EXPECT_THROW(static_cast<void>(make_plan(65)), Error);
+  EXPECT_THROW(static_cast<void>(make_plan(64, 10000.0, 66)), Error);
+  EXPECT_THROW(static_cast<void>(make_plan(64, 0.0)), Error);
+  EXPECT_THROW(static_cast<void>(make_plan(64, -1.0)), Error);
+  EXPECT_THROW(static_cast<void>(make_plan(64, 1e308)), Error);
+  EXPECT_NO_THROW(static_cast<void>(make_plan(65, 10000.0, 64)));
 }
 
 TEST(PlanFromConfig, PrecisionChoosesWhatTheFrequenciesAre) {
@@ -172,9 +172,9 @@ TEST(PlanFromConfig, LayerTypeMustBeChosenWhereLayersDiffer) {
   sliding.base = 1e6;
   config.by_layer_type = {{"full", RopeParameters{}}, {"sliding", sliding}, {"none", {}}};
   PlanOptions options;
-  EXPECT_THROW(make_plan(config, options), Error);
+  EXPECT_THROW(static_cast<void>(make_plan(config, options)), Error);
   options.layer_type = "other";
-  EXPECT_THROW(make_plan(config, options), Error);
+  EXPECT_THROW(static_cast<void>(make_plan(config, options)), Error);
   options.layer_type = "sliding";
   EXPECT_EQ(make_plan(config, options).frequencies()[1],
             static_cast<double>(make_plan(128, 1e6).model_frequencies()[1]));

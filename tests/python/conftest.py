@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cli_support import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
 CLI = Path(os.environ.get("ROPEWALK_CLI", ROOT / "build" / "cli" / "ropewalk")).absolute()
@@ -22,7 +24,9 @@ def cli() -> Run:
 
     def run(*arguments: object, **options) -> subprocess.CompletedProcess:
         command = [str(CLI), *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=300, **options
+        )
 
     return run
 
@@ -30,3 +34,10 @@ def cli() -> Run:
 @pytest.fixture(scope="session")
 def shipped_configs() -> list[Path]:
     return sorted((ROOT / "configs").glob("*.json"))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    return path

@@ -64,7 +64,11 @@ def test_a_tree_that_obeys_is_clean(checker, tmp_path):
         ("tests/x_test.cpp", "EXPECT_NEAR(a,\n    b, 1e-6);\n", "tolerance"),
         ("src/plan/y.cpp", "constexpr double kTolerance = 1e-9;\n", "tolerance"),
         ("tests/x.cpp", "const double epsilon{0.001};\n", "tolerance"),
-        ("python/ropewalk/x.py", "np.testing.assert_allclose(a, b, rtol=1e-5)\n", "tolerance"),
+        (
+            "python/ropewalk/x.py",
+            "np.testing.assert_allclose(a, b, rtol=1e-5)\n",
+            "tolerance",
+        ),
         ("tests/python/y.py", "assert a == pytest.approx(b, rel=1e-6)\n", "tolerance"),
         ("cli/y.cpp", 'auto theta = config["rope_theta"];\n', "hf_fields.h"),
     ],

@@ -57,9 +57,7 @@ def text_config(path):
 
 def rotary_module(path):
     model_type = json.loads(path.read_text())["model_type"]
-    module = importlib.import_module(
-        f"transformers.models.{model_type}.modeling_{model_type}"
-    )
+    module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
     return getattr(module, ROTARY_MODULES[model_type])(text_config(path))
 
 
@@ -131,7 +129,9 @@ def test_deepseek_softmax_multiplier():
     assert layer["softmax_multiplier"] == pytest.approx(scaling, rel=1e-14)
 
 
-@pytest.mark.parametrize("name, axes", [("qwen2-vl-7b", (16, 24, 24)), ("qwen3-vl-8b", (24, 20, 20))])
+@pytest.mark.parametrize(
+    "name, axes", [("qwen2-vl-7b", (16, 24, 24)), ("qwen3-vl-8b", (24, 20, 20))]
+)
 def test_axes(name, axes):
     (layer,) = inspect(ROOT / "configs" / f"{name}.json").values()
     assert layer["axes"] == 3

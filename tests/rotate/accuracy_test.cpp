@@ -43,8 +43,8 @@ class UnitPairs {
         const double omega = plan_.frequencies()[static_cast<std::size_t>(i)];
         const verify::CosSin truth =
             verify::exact_cos_sin(static_cast<verify::Quad>(tokens_[t]), omega);
-        const double error = static_cast<double>(
-            std::max(verify::magnitude(cosine(t, i) - truth.c), verify::magnitude(sine(t, i) - truth.s)));
+        const double error = static_cast<double>(std::max(verify::magnitude(cosine(t, i) - truth.c),
+                                                          verify::magnitude(sine(t, i) - truth.s)));
         if (!(error <= worst)) {
           worst = error;
           where = "position " + std::to_string(tokens_[t]) + ", pair " + std::to_string(i);
@@ -81,7 +81,8 @@ TEST(Accuracy, CosineAndSineStayWithinTheStatedBoundAtEveryPosition_Bug4) {
         units.rotate_with(kernel);
         std::string where;
         const double worst = units.worst(where);
-        EXPECT_LE(worst, verify::trig_error(dtype)) << kernel << " " << name_of(dtype) << " at " << where;
+        EXPECT_LE(worst, verify::trig_error(dtype))
+            << kernel << " " << name_of(dtype) << " at " << where;
         std::printf("%s %s base %g: |Δcos|, |Δsin| ≤ %.3g (bound %.3g) at %s\n", kernel.c_str(),
                     std::string(name_of(dtype)).c_str(), base, worst, verify::trig_error(dtype),
                     where.c_str());

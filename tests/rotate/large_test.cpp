@@ -67,8 +67,8 @@ TEST(Large, MoreThan2Pow31Elements) {
     GTEST_SKIP() << "the address space cannot be reserved";
   }
   auto* tokens = static_cast<std::int32_t*>(position_memory.data());
-  Positions positions =
-      Positions::from_tokens(std::span<const std::int32_t>(tokens, static_cast<std::size_t>(kTokens)));
+  Positions positions = Positions::from_tokens(
+      std::span<const std::int32_t>(tokens, static_cast<std::size_t>(kTokens)));
   positions.padding = 0;
   const RotaryPlan plan = make_plan(kHeadDim);
   const TensorView view = bthd(memory.data(), Dtype::bfloat16, 1, kTokens, 1, kHeadDim);

@@ -34,12 +34,14 @@ TEST(Layouts, SmallShapesInEveryLayout_Bug14) {
   const std::vector<std::int64_t> all_starts{131071, 0, 39001, 7, 1 << 20};
   for (const std::int64_t batch : {1, 2, 3, 5}) {
     const std::vector<std::int64_t> starts(all_starts.begin(), all_starts.begin() + batch);
-    const Positions positions = Positions::from_batch_offsets(std::span<const std::int64_t>(starts));
+    const Positions positions =
+        Positions::from_batch_offsets(std::span<const std::int64_t>(starts));
     for (const std::int64_t heads : {1, 2, 3, 5}) {
       for (const std::int64_t key_heads : {1, 2, 3, 5}) {
         for (const std::int64_t tokens : {1, 2, 3, 5}) {
           const HostTensor q = random_tensor(Dtype::float32, {batch, tokens, heads, 10}, seed);
-          const HostTensor k = random_tensor(Dtype::float32, {batch, tokens, key_heads, 10}, seed + 1);
+          const HostTensor k =
+              random_tensor(Dtype::float32, {batch, tokens, key_heads, 10}, seed + 1);
           const HostTensor want_q(Dtype::float32, q.view().size);
           const HostTensor want_k(Dtype::float32, k.view().size);
           rotate_row_by_row(plan, q, want_q, starts, {});
@@ -53,8 +55,9 @@ TEST(Layouts, SmallShapesInEveryLayout_Bug14) {
             rotate(plan, rotations, positions);
             Comparison found = compare_bits(want_q, p.q);
             found.merge(compare_bits(want_k, p.k));
-            ASSERT_TRUE(found.pass()) << name_of(layout) << " B " << batch << " H " << heads << " Hkv "
-                                      << key_heads << " S " << tokens << ": " << found.detail;
+            ASSERT_TRUE(found.pass())
+                << name_of(layout) << " B " << batch << " H " << heads << " Hkv " << key_heads
+                << " S " << tokens << ": " << found.detail;
           }
         }
       }

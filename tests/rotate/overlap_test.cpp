@@ -29,8 +29,8 @@ class Overlap : public ::testing::Test {
     std::vector<verify::Expectation> truths;
     std::vector<TensorView> outs;
     for (const Rotation& r : rotations) {
-      truths.push_back(verify::expect(plan8().spec(), Positions::from_offset(3),
-                                      Direction::forward, r.in));
+      truths.push_back(
+          verify::expect(plan8().spec(), Positions::from_offset(3), Direction::forward, r.in));
       outs.push_back(r.out);
     }
     const auto before = buffer_.snapshot();
@@ -91,7 +91,8 @@ TEST_F(Overlap, BackwardsOverTheSameElementsIsRefused) {
 
 TEST_F(Overlap, ShiftedOverlapIsRefused) {
   for (const std::int64_t shift : {1, 4, 8, 16, 63, -1, -63}) {
-    const std::array rotations{Rotation{view(100, kSize, kPlain), view(100 + shift, kSize, kPlain)}};
+    const std::array rotations{
+        Rotation{view(100, kSize, kPlain), view(100 + shift, kSize, kPlain)}};
     expect_refused(rotations, {"rotations[0].out", "overlaps"});
   }
 }
@@ -138,9 +139,8 @@ TEST_F(Overlap, TwoRotationsMayReadTheSameInput) {
 }
 
 TEST_F(Overlap, OutputsThatOverlapThemselvesAreRefused) {
-  for (const Shape& stride :
-       {Shape{0, 16, 0, 1}, Shape{0, 0, 8, 1}, Shape{0, 16, 8, 0}, Shape{0, 16, 4, 1},
-        Shape{0, 8, 8, 1}, Shape{0, 15, 8, 1}}) {
+  for (const Shape& stride : {Shape{0, 16, 0, 1}, Shape{0, 0, 8, 1}, Shape{0, 16, 8, 0},
+                              Shape{0, 16, 4, 1}, Shape{0, 8, 8, 1}, Shape{0, 15, 8, 1}}) {
     const TensorView bad = view(0, kSize, stride);
     const std::array out_of_place{Rotation{view(2048, kSize, kPlain), bad}};
     expect_refused(out_of_place, {"rotations[0].out"});
@@ -159,7 +159,9 @@ TEST_F(Overlap, WhatCannotBeDecidedIsRefused) {
   };
   const ConstTensorView in(address(unit), Dtype::float32, size,
                            {unit * 3 + 17, unit * 5 + 1009, unit * 7 + 4003, 16});
-  const TensorView out{address(14 * unit), Dtype::float32, size,
+  const TensorView out{address(14 * unit),
+                       Dtype::float32,
+                       size,
                        {unit * 4 + 31, unit * 4 * 67 + 77, unit * 4 * 67 * 67 + 9, 1}};
   const std::array rotations{Rotation{in, out}};
   expect_error(ErrorCode::invalid_argument, {"rotations[0].out", "decided"},
@@ -186,7 +188,8 @@ TEST_F(Overlap, DecisionsEqualABruteForceMap) {
     verify::for_each_index(size, [&](const Shape& at) {
       const auto index = [&](const TensorView& v) {
         return (static_cast<std::byte*>(verify::element_at(v, at)) -
-                static_cast<std::byte*>(buffer_.data())) / 4;
+                static_cast<std::byte*>(buffer_.data())) /
+               4;
       };
       ++reads[static_cast<std::size_t>(index(in))];
       self |= ++writes[static_cast<std::size_t>(index(out))] > 1;
@@ -201,7 +204,8 @@ TEST_F(Overlap, DecisionsEqualABruteForceMap) {
     } catch (const Error& error) {
       EXPECT_EQ(buffer_.snapshot(), before);
       const std::string what = error.what();
-      // Elements that do not overlap each other may be refused only where the strides do not show it.
+      // Elements that do not overlap each other may be refused only where the strides do not show
+      // it.
       EXPECT_TRUE(self || shared || what.find("do not exclude") != std::string::npos ||
                   what.find("decided") != std::string::npos)
           << what;
@@ -225,8 +229,9 @@ TEST_F(Overlap, ShapesDtypesAndNullPointersAreChecked) {
   TensorView null = good;
   null.data = nullptr;
   expect_refused(std::array{Rotation::in_place(null)}, {"rotations[0]", "null"});
-  expect_refused(std::array{Rotation::in_place(good), Rotation::in_place(view(512, {1, 3, 2, 8}, kPlain))},
-                 {"rotations[1].in", "tokens"});
+  expect_refused(
+      std::array{Rotation::in_place(good), Rotation::in_place(view(512, {1, 3, 2, 8}, kPlain))},
+      {"rotations[1].in", "tokens"});
   expect_refused(std::array{Rotation::in_place(view(0, {1, -4, 2, 8}, kPlain))}, {"rotations[0]"});
 }
 

@@ -66,18 +66,23 @@ void emulate(const RotaryTable& table, const ConstTensorView& in, const TensorVi
         const Quad x0 = verify::load_value(data, verify::element_at(in, at(read.first)));
         const Quad x1 = verify::load_value(data, verify::element_at(in, at(read.second)));
         const Quad c = table_value(table, false, tokens[static_cast<std::size_t>(t)], i);
-        const Quad s = table_value(table, true, tokens[static_cast<std::size_t>(t)], i) * (inverse ? -1 : 1);
+        const Quad s =
+            table_value(table, true, tokens[static_cast<std::size_t>(t)], i) * (inverse ? -1 : 1);
         const auto product = [&](Quad a, Quad b) { return round_to(step, a * b); };
         const Quad y0 = round_to(step, product(x0, c) - product(x1, s));
         const Quad y1 = round_to(step, product(x1, c) + product(x0, s));
-        verify::store_bits(data, verify::element_at(out, at(written.first)), verify::encode(data, y0));
-        verify::store_bits(data, verify::element_at(out, at(written.second)), verify::encode(data, y1));
+        verify::store_bits(data, verify::element_at(out, at(written.first)),
+                           verify::encode(data, y0));
+        verify::store_bits(data, verify::element_at(out, at(written.second)),
+                           verify::encode(data, y1));
       }
     }
   }
 }
 
 class Parity : public ::testing::TestWithParam<Arithmetic> {};
+/// P0 … P3, whose tables follow the fp32 recipe.
+class ParityRecipe : public Parity {};
 
 TEST_P(Parity, RotationEqualsTheEmulationBitForBit) {
   const std::uint64_t seed = verify::fresh_seed();
@@ -87,7 +92,8 @@ TEST_P(Parity, RotationEqualsTheEmulationBitForBit) {
   for (const Dtype dtype : kAllDtypes) {
     for (const Pairing pairing : kAllPairings) {
       for (const verify::Values values : {verify::Values::normal, verify::Values::wide}) {
-        const RotaryTable table(parity_plan(GetParam(), pairing, 1.2772588722239781, -1), kRows, dtype);
+        const RotaryTable table(parity_plan(GetParam(), pairing, 1.2772588722239781, -1), kRows,
+                                dtype);
         const HostTensor in = random_tensor(dtype, {1, 7, 3, 46}, seed, values);
         for (const Direction direction : {Direction::forward, Direction::inverse}) {
           const HostTensor want(dtype, in.view().size);
@@ -113,13 +119,13 @@ TEST_P(Parity, RotationEqualsTheEmulationBitForBit) {
 
 // The recipe of transformers in quad: fl32(ω)·p rounded to fp32, its cosine correctly rounded,
 // times fl32(amplitude) with one rounding, then rounded to the stored type.
-TEST_P(Parity, TableEqualsTheRecipeBitForBit) {
-  if (GetParam() == Arithmetic::parity_p4) GTEST_SKIP() << "P4 computes in float64: bounded below";
+TEST_P(ParityRecipe, TableEqualsTheRecipeBitForBit) {
   for (const Dtype dtype : kAllDtypes) {
     for (const double amplitude : {1.0, 1.2772588722239781}) {
       const RotaryPlan plan = parity_plan(GetParam(), Pairing::half, amplitude);
       const RotaryTable table(plan, kRows, dtype);
-      const Dtype stored = dtype == Dtype::float64 ? Dtype::float32 : Class{GetParam()}.stored(dtype);
+      const Dtype stored =
+          dtype == Dtype::float64 ? Dtype::float32 : Class{GetParam()}.stored(dtype);
       const Quad a = static_cast<float>(amplitude);
       for (std::int64_t row = 0; row < kRows; ++row) {
         for (std::int64_t i = 0; i < plan.pairs(); ++i) {
@@ -130,9 +136,11 @@ TEST_P(Parity, TableEqualsTheRecipeBitForBit) {
             return round_to(stored, round_to(Dtype::float32, round_to(Dtype::float32, value) * a));
           };
           ASSERT_EQ(static_cast<double>(table_value(table, false, row, i)),
-                    static_cast<double>(entry(truth.c))) << name_of(dtype) << " row " << row << " pair " << i;
+                    static_cast<double>(entry(truth.c)))
+              << name_of(dtype) << " row " << row << " pair " << i;
           ASSERT_EQ(static_cast<double>(table_value(table, true, row, i)),
-                    static_cast<double>(entry(truth.s))) << name_of(dtype) << " row " << row << " pair " << i;
+                    static_cast<double>(entry(truth.s)))
+              << name_of(dtype) << " row " << row << " pair " << i;
         }
       }
     }
@@ -151,15 +159,16 @@ TEST_P(Parity, TableStaysWithinTheDocumentedBound) {
     for (std::int64_t row = 0; row < kRows; ++row) {
       for (std::int64_t i = 0; i < plan.pairs(); ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const double omega = in_double ? plan.frequencies()[at]
-                                       : static_cast<double>(plan.model_frequencies()[at]);
+        const double omega =
+            in_double ? plan.frequencies()[at] : static_cast<double>(plan.model_frequencies()[at]);
         const verify::CosSin truth = verify::exact_cos_sin(static_cast<Quad>(row), omega);
-        const Quad bound = verify::parity_table_bound(Quad(omega) * row, plan.amplitude(), compute, stored);
-        EXPECT_LE(static_cast<double>(verify::magnitude(
-                      table_value(table, false, row, i) - Quad(plan.amplitude()) * truth.c)),
+        const Quad bound =
+            verify::parity_table_bound(Quad(omega) * row, plan.amplitude(), compute, stored);
+        EXPECT_LE(static_cast<double>(verify::magnitude(table_value(table, false, row, i) -
+                                                        Quad(plan.amplitude()) * truth.c)),
                   static_cast<double>(bound));
-        EXPECT_LE(static_cast<double>(verify::magnitude(
-                      table_value(table, true, row, i) - Quad(plan.amplitude()) * truth.s)),
+        EXPECT_LE(static_cast<double>(verify::magnitude(table_value(table, true, row, i) -
+                                                        Quad(plan.amplitude()) * truth.s)),
                   static_cast<double>(bound));
       }
     }
@@ -182,16 +191,23 @@ INSTANTIATE_TEST_SUITE_P(AllClasses, Parity,
                                            Arithmetic::parity_p4),
                          [](const auto& instance) { return std::string(name_of(instance.param)); });
 
+INSTANTIATE_TEST_SUITE_P(Fp32Classes, ParityRecipe,
+                         ::testing::Values(Arithmetic::parity_p0, Arithmetic::parity_p1,
+                                           Arithmetic::parity_p2, Arithmetic::parity_p3),
+                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+
 // A complex64 product is the same two products and one sum.
 TEST(ParityClasses, P3HasTheBitsOfP2AndP0DiffersIn16Bit) {
   const Positions positions = Positions::from_offset(100);
   for (const Dtype dtype : kAllDtypes) {
     const HostTensor in = random_tensor(dtype, {1, 50, 4, 46}, 1);
     std::vector<std::uint64_t> hashes;
-    for (const Arithmetic arithmetic : {Arithmetic::parity_p2, Arithmetic::parity_p3, Arithmetic::parity_p0}) {
+    for (const Arithmetic arithmetic :
+         {Arithmetic::parity_p2, Arithmetic::parity_p3, Arithmetic::parity_p0}) {
       const HostTensor out(dtype, in.view().size);
       const std::array rotations{Rotation{in, out}};
-      rotate(RotaryTable(parity_plan(arithmetic, Pairing::interleaved), kRows, dtype), rotations, positions);
+      rotate(RotaryTable(parity_plan(arithmetic, Pairing::interleaved), kRows, dtype), rotations,
+             positions);
       hashes.push_back(verify::hash_bits(out));
     }
     EXPECT_EQ(hashes[0], hashes[1]) << name_of(dtype);

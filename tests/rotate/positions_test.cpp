@@ -73,8 +73,8 @@ TEST(PositionKinds, PackedSequencesRestartAndTakeStarts) {
   const Shape shape{1, 9, 2, 16};
   const HostTensor want_plain =
       rotated(Positions::from_tokens(std::span<const std::int64_t>(plain)), Dtype::bfloat16, shape);
-  const HostTensor want_shifted =
-      rotated(Positions::from_tokens(std::span<const std::int64_t>(shifted)), Dtype::bfloat16, shape);
+  const HostTensor want_shifted = rotated(
+      Positions::from_tokens(std::span<const std::int64_t>(shifted)), Dtype::bfloat16, shape);
   for (Positions packed : {Positions::from_cu_seqlens(std::span<const std::int32_t>(cu)),
                            Positions::from_cu_seqlens(std::span<const std::int64_t>(cu64))}) {
     EXPECT_TRUE(compare_bits(want_plain, rotated(packed, Dtype::bfloat16, shape)).pass());
@@ -122,7 +122,8 @@ TEST(FloatPositions, FractionsAreExact) {
   spec.frequencies[3] = -spec.frequencies[3];
   spec.sign = -1;
   const RotaryPlan plan(spec);
-  std::vector<double> doubles{0.5, -0.5, 1.0 / 3, -1e-9, 1048575.25, -131071.5, 0.999999, 0x1p35 + 0.5};
+  std::vector<double> doubles{0.5,        -0.5,      1.0 / 3,  -1e-9,
+                              1048575.25, -131071.5, 0.999999, 0x1p35 + 0.5};
   std::vector<float> floats;
   for (double& p : doubles) {
     p *= 1 + 1e-12 * random.normal();
@@ -142,7 +143,8 @@ TEST(FloatPositions, FractionsAreExact) {
 }
 
 TEST(FloatPositions, NotFiniteOrTooLargeIsRefused) {
-  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(), 0x1p36, -0x1p40}) {
+  for (const double bad :
+       {std::nan(""), std::numeric_limits<double>::infinity(), 0x1p36, -0x1p40}) {
     const std::vector<double> values{0, 1, 2, 3, 4, 5, 6, bad};
     expect_refused(Positions::from_floats(std::span<const double>(values), 1, 2, 4),
                    ErrorCode::bad_position, {"positions"});
@@ -162,22 +164,25 @@ TEST(FloatPositions, FloatStartsAndFloatBoundariesAreRefused_Bug1) {
   const std::vector<std::int32_t> cu{0, 4};
   Positions packed = Positions::from_cu_seqlens(std::span<const std::int32_t>(cu));
   packed.cu_type = Positions::Type::float32;
-  expect_refused(packed, ErrorCode::invalid_argument, {"cu_seqlens"}, Dtype::float32, {1, 4, 2, 16});
+  expect_refused(packed, ErrorCode::invalid_argument, {"cu_seqlens"}, Dtype::float32,
+                 {1, 4, 2, 16});
 }
 
 TEST(BadPositions, LimitsOfEveryDtypeAreNamed) {
   for (const Dtype dtype : kAllDtypes) {
     const int bits = dtype == Dtype::float64 ? 53 : 36;
     const std::int64_t limit = std::int64_t{1} << bits;
-    for (const std::int64_t bad : {limit, -limit, limit + 7, std::numeric_limits<std::int64_t>::max(),
-                                   std::numeric_limits<std::int64_t>::min()}) {
+    for (const std::int64_t bad :
+         {limit, -limit, limit + 7, std::numeric_limits<std::int64_t>::max(),
+          std::numeric_limits<std::int64_t>::min()}) {
       const std::vector<std::int64_t> tokens{0, 1, 2, bad};
       expect_refused(Positions::from_tokens(std::span<const std::int64_t>(tokens)),
                      ErrorCode::bad_position, {std::to_string(bad), std::to_string(bits)}, dtype);
       const std::vector<std::int64_t> starts{0, bad};
       expect_refused(Positions::from_batch_offsets(std::span<const std::int64_t>(starts)),
                      ErrorCode::bad_position, {std::to_string(bad)}, dtype);
-      expect_refused(Positions::from_offset(bad), ErrorCode::bad_position, {std::to_string(bad)}, dtype);
+      expect_refused(Positions::from_offset(bad), ErrorCode::bad_position, {std::to_string(bad)},
+                     dtype);
     }
     // The run may begin inside and end outside.
     expect_refused(Positions::from_offset(limit - 3), ErrorCode::bad_position,
@@ -217,8 +222,8 @@ TEST(BadPositions, TooFewBatchRowsAreRefused) {
 
 TEST(BadPositions, BrokenCuSeqlensAreRefused) {
   const Shape flat{1, 6, 2, 16};
-  const std::vector<std::vector<std::int32_t>> broken{
-      {1, 6}, {0, 5}, {0, 7}, {0, 4, 3, 6}, {0, -1, 6}, {0}, {0, 8, 6}};
+  const std::vector<std::vector<std::int32_t>> broken{{1, 6},     {0, 5}, {0, 7},   {0, 4, 3, 6},
+                                                      {0, -1, 6}, {0},    {0, 8, 6}};
   for (const auto& cu : broken) {
     expect_refused(Positions::from_cu_seqlens(std::span<const std::int32_t>(cu)),
                    ErrorCode::invalid_argument, {"cu_seqlens"}, Dtype::float32, flat);

@@ -40,7 +40,8 @@ TEST(Properties, NormIsPreserved) {
   for (const Dtype dtype : kAllDtypes) {
     for (const Pairing pairing : kAllPairings) {
       const RotaryPlan plan = make_plan(64, 5e5, 0, pairing);
-      const HostTensor in = random_tensor(dtype, {1, count_of_places(), 1, 64}, verify::fresh_seed());
+      const HostTensor in =
+          random_tensor(dtype, {1, count_of_places(), 1, 64}, verify::fresh_seed());
       const HostTensor out(dtype, in.view().size);
       rotate_one(plan, in, out, at_places());
       const auto truth = verify::expect(plan.spec(), at_places(), Direction::forward, in);
@@ -63,7 +64,8 @@ TEST(Properties, InverseUndoesForward) {
   for (const Dtype dtype : kAllDtypes) {
     for (const Pairing pairing : kAllPairings) {
       const RotaryPlan plan = make_plan(66, 5e5, 64, pairing);
-      const HostTensor x = random_tensor(dtype, {1, count_of_places(), 2, 66}, verify::fresh_seed());
+      const HostTensor x =
+          random_tensor(dtype, {1, count_of_places(), 2, 66}, verify::fresh_seed());
       const HostTensor y(dtype, x.view().size), back(dtype, x.view().size);
       rotate_one(plan, x, y, at_places());
       rotate_one(plan, y, back, at_places(), options_of(Direction::inverse));
@@ -82,7 +84,8 @@ TEST(Properties, RotationsCompose_Bug25) {
   std::vector<std::int64_t> b(places().size()), sum(places().size());
   for (std::size_t i = 0; i < b.size(); ++i) {
     b[i] = random.integer(-1000000, 1000000);
-    if (std::abs(places()[i]) > (std::int64_t{1} << 35)) b[i] = places()[i] > 0 ? -b[i] * b[i] % 1000 : 7;
+    if (std::abs(places()[i]) > (std::int64_t{1} << 35))
+      b[i] = places()[i] > 0 ? -b[i] * b[i] % 1000 : 7;
     sum[i] = places()[i] + b[i];
   }
   const auto tokens = [](const std::vector<std::int64_t>& list) {
@@ -96,7 +99,8 @@ TEST(Properties, RotationsCompose_Bug25) {
       rotate_one(plan, x, y, at_places());
       rotate_one(plan, y, z, tokens(b));
       std::vector<double> want;
-      for (const auto& e : verify::expect(plan.spec(), tokens(sum), Direction::forward, x).elements) {
+      for (const auto& e :
+           verify::expect(plan.spec(), tokens(sum), Direction::forward, x).elements) {
         want.push_back(static_cast<double>(e.y));
       }
       expect_two_step(verify::expect(plan.spec(), at_places(), Direction::forward, x),
@@ -204,7 +208,8 @@ TEST(Properties, PositionZeroIsTheIdentityUpToTheSignOfZero) {
   for (const Dtype dtype : kAllDtypes) {
     for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
       for (const std::string& kernel : verify::supported_cpu_kernels()) {
-        const HostTensor x = random_tensor(dtype, {1, 1, 40, 66}, verify::fresh_seed(), verify::Values::wide);
+        const HostTensor x =
+            random_tensor(dtype, {1, 1, 40, 66}, verify::fresh_seed(), verify::Values::wide);
         const HostTensor y(dtype, x.view().size);
         rotate_one(make_plan(66, 1e4, 64, pairing), x, y, Positions::from_offset(0),
                    options_of(Direction::forward, kernel));
@@ -239,12 +244,15 @@ TEST(Properties, ChannelsOutsideTheWindowKeepTheirBits) {
           verify::store_bits(dtype, verify::element_at(x.view(), {0, 1, 1, channel}), signalling);
         }
         const HostTensor y(dtype, x.view().size);
-        rotate_one(plan, x, y, Positions::from_offset(39001), options_of(Direction::forward, kernel));
+        rotate_one(plan, x, y, Positions::from_offset(39001),
+                   options_of(Direction::forward, kernel));
         const Comparison found = judge(plan, x, y, Positions::from_offset(39001));
         EXPECT_TRUE(found.pass()) << kernel << " " << name_of(dtype) << ": " << found.detail;
-        rotate_one(plan, x.view(), Positions::from_offset(39001), options_of(Direction::forward, kernel));
+        rotate_one(plan, x.view(), Positions::from_offset(39001),
+                   options_of(Direction::forward, kernel));
         for (const std::int64_t channel : {0, 4, 41, 45}) {
-          EXPECT_EQ(verify::load_bits(dtype, verify::element_at(x.view(), {0, 1, 1, channel})), signalling);
+          EXPECT_EQ(verify::load_bits(dtype, verify::element_at(x.view(), {0, 1, 1, channel})),
+                    signalling);
         }
       }
     }

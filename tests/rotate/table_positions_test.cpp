@@ -9,13 +9,14 @@ namespace {
 using namespace testing_support;
 using Shape = std::array<std::int64_t, 4>;
 
-void expect_refused(const RotaryTable& table, const Positions& positions, const std::string& position,
-                    const Shape& shape) {
+void expect_refused(const RotaryTable& table, const Positions& positions,
+                    const std::string& position, const Shape& shape) {
   const HostTensor in = random_tensor(Dtype::float32, shape, 9);
   const HostTensor out(Dtype::float32, shape);
   const auto before = out.buffer().snapshot();
   const std::array rotations{Rotation{in, out}};
-  expect_error(ErrorCode::bad_position, {position, "8"}, [&] { rotate(table, rotations, positions); });
+  expect_error(ErrorCode::bad_position, {position, "8"},
+               [&] { rotate(table, rotations, positions); });
   EXPECT_EQ(out.buffer().snapshot(), before) << "written before the refusal";
 }
 

@@ -11,9 +11,7 @@ using namespace testing_support;
 
 class Threads : public ::testing::Test {
  protected:
-  Threads() {
-    rotate_one(plan_, in_, want_, positions_, options_of(Direction::forward, "scalar"));
-  }
+  Threads() { rotate_one(plan_, in_, want_, positions_, options_of(Direction::forward, "scalar")); }
   void expect_same(const RotateOptions& options, const char* what) {
     const HostTensor got(Dtype::bfloat16, in_.view().size);
     rotate_one(plan_, in_, got, positions_, options);
@@ -37,13 +35,14 @@ TEST_F(Threads, AnyNumberGivesTheSameBits) {
 
 TEST_F(Threads, AnyChunkingOfTheCallersOwnLoopGivesTheSameBits) {
   const ParallelFor one_by_one_backwards =
-      [](std::int64_t count, std::int64_t, const std::function<void(std::int64_t, std::int64_t)>& body) {
+      [](std::int64_t count, std::int64_t,
+         const std::function<void(std::int64_t, std::int64_t)>& body) {
         for (std::int64_t i = count; i-- > 0;) body(i, i + 1);
       };
-  const ParallelFor all_at_once =
-      [](std::int64_t count, std::int64_t, const std::function<void(std::int64_t, std::int64_t)>& body) {
-        body(0, count);
-      };
+  const ParallelFor all_at_once = [](std::int64_t count, std::int64_t,
+                                     const std::function<void(std::int64_t, std::int64_t)>& body) {
+    body(0, count);
+  };
   std::atomic<int> bodies{0};
   const ParallelFor own_threads = [&](std::int64_t count, std::int64_t,
                                       const std::function<void(std::int64_t, std::int64_t)>& body) {

@@ -138,8 +138,7 @@ TEST(Compare, OverflowOfAFiniteTruth) {
   HostTensor in(Dtype::float16, {1, 1, 1, 2});
   HostTensor out(Dtype::float16, {1, 1, 1, 2});
   in.assign(std::array{big, big});
-  const Expectation expected =
-      expect(spec, Positions::from_offset(1), Direction::forward, in);
+  const Expectation expected = expect(spec, Positions::from_offset(1), Direction::forward, in);
   out.assign(std::array{static_cast<double>(expected.elements[0].y), kInfinity});
   EXPECT_TRUE(compare(expected, out).pass());
   out.assign(std::array{static_cast<double>(expected.elements[0].y), 65504.0});

@@ -40,8 +40,7 @@ TEST(HostBuffer, NoticesAByteChangedBetweenElements) {
 }
 
 TEST(HostBuffer, PoisonIsNanInEveryDtype) {
-  for (const Dtype dtype :
-       {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
+  for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
     const HostBuffer buffer(dtype, 1);
     EXPECT_TRUE(is_nan(load_value(dtype, buffer.data())));
   }

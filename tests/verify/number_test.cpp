@@ -52,16 +52,18 @@ TEST(Number, WideFormatsRoundAsTheCompilerDoes) {
   Random random(seed);
   for (int i = 0; i < 20000; ++i) {
     const auto power = static_cast<int>(random.integer(-1090, 1020));
-    const Quad value = scale_by_power(Quad(random.normal()) + Quad(random.normal()) * 0x1p-60, power);
-    EXPECT_EQ(encode(Dtype::float64, value), std::bit_cast<std::uint64_t>(static_cast<double>(value)));
-    EXPECT_EQ(encode(Dtype::float32, value), std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+    const Quad value =
+        scale_by_power(Quad(random.normal()) + Quad(random.normal()) * 0x1p-60, power);
+    EXPECT_EQ(encode(Dtype::float64, value),
+              std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+    EXPECT_EQ(encode(Dtype::float32, value),
+              std::bit_cast<std::uint32_t>(static_cast<float>(value)));
   }
 }
 
 TEST(Number, StoresAndLoadsAtAnyAddress) {
   std::byte memory[16] = {};
-  for (const Dtype dtype :
-       {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
+  for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
     store_bits(dtype, memory + 1, encode(dtype, -1.5));
     EXPECT_EQ(static_cast<double>(load_value(dtype, memory + 1)), -1.5);
     EXPECT_EQ(memory[1 + size_of(dtype)], std::byte{0});

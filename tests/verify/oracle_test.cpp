@@ -53,8 +53,10 @@ TEST(Oracle, ReducesHugeAnglesExactly) {
       const CosSin once = exact_cos_sin(position, omega);
       const CosSin less = exact_cos_sin(position - 1, omega);
       const CosSin step = exact_cos_sin(1, omega);
-      EXPECT_LT(static_cast<double>(magnitude(once.c - (less.c * step.c - less.s * step.s))), 1e-32);
-      EXPECT_LT(static_cast<double>(magnitude(once.s - (less.s * step.c + less.c * step.s))), 1e-32);
+      EXPECT_LT(static_cast<double>(magnitude(once.c - (less.c * step.c - less.s * step.s))),
+                1e-32);
+      EXPECT_LT(static_cast<double>(magnitude(once.s - (less.s * step.c + less.c * step.s))),
+                1e-32);
       EXPECT_LT(static_cast<double>(magnitude(once.c * once.c + once.s * once.s - 1)), 1e-32);
     }
   }
@@ -83,7 +85,8 @@ TEST(Oracle, InverseIsTheTransposedMap) {
     for (const Expected& e : rotate_one(spec, at, x)) y.push_back(e.exact.y);
     const auto back = rotate_one(spec, at, y, Direction::inverse);
     for (std::size_t i = 0; i < 4; ++i) {
-      EXPECT_NEAR(static_cast<double>(back[i].exact.y / (1.5 * 1.5)), static_cast<double>(x[i]), 1e-15);
+      EXPECT_NEAR(static_cast<double>(back[i].exact.y / (1.5 * 1.5)), static_cast<double>(x[i]),
+                  1e-15);
     }
     EXPECT_EQ(back[4].copied_from, 4);
   }
@@ -118,7 +121,8 @@ TEST(Oracle, PositionsOfEveryKind) {
 
   const std::vector<std::int32_t> tokens{5, -6, 7};
   const Positions per_token = Positions::from_tokens(std::span<const std::int32_t>(tokens));
-  EXPECT_EQ(static_cast<double>(position_component(per_token, 0, 4, 1)), -6) << "broadcast over batch";
+  EXPECT_EQ(static_cast<double>(position_component(per_token, 0, 4, 1)), -6)
+      << "broadcast over batch";
 
   const std::vector<std::int64_t> rows{1, 2, 3, 4, 5, 6, 7, 8};
   const Positions matrix = Positions::from_batch_tokens(std::span<const std::int64_t>(rows), 4);
@@ -129,7 +133,8 @@ TEST(Oracle, PositionsOfEveryKind) {
   const std::vector<std::int32_t> cu{0, 2, 2, 5};
   Positions packed = Positions::from_cu_seqlens(std::span<const std::int32_t>(cu));
   EXPECT_EQ(static_cast<double>(position_component(packed, 0, 0, 1)), 1);
-  EXPECT_EQ(static_cast<double>(position_component(packed, 0, 0, 2)), 0) << "behind an empty sequence";
+  EXPECT_EQ(static_cast<double>(position_component(packed, 0, 0, 2)), 0)
+      << "behind an empty sequence";
   EXPECT_EQ(static_cast<double>(position_component(packed, 0, 0, 4)), 2);
   const std::vector<std::int64_t> sequence_starts{100, 200, 300};
   packed.data = sequence_starts.data();

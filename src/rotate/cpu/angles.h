@@ -30,7 +30,8 @@ inline void phases_of_token(const AngleArgs& args, const FixedPosition* position
 template <class L>
 void fill_angles(const AngleArgs& args) {
   using Compute = typename L::Compute;
-  alignas(64) std::uint64_t phases[kMaxPairs + 32] = {};
+  alignas(64) std::uint64_t phases[kMaxPairs + L::kLanes];
+  for (std::int64_t i = 0; i < L::kLanes; ++i) phases[args.pairs + i] = 0;  // lanes past the last
   const std::int64_t stride = padded_pairs(args.pairs);
   const typename L::Real cos_amplitude = L::set(static_cast<Compute>(args.amplitude));
   const typename L::Real sin_amplitude = L::set(static_cast<Compute>(args.sine_amplitude));

@@ -21,8 +21,8 @@ struct TileTraits {
 /// pairing finds its two channels; an interleaved one runs on from `first`.
 template <class T, bool kWhole>
 inline void rotate_lanes(const typename T::V::Storage* in, typename T::V::Storage* out,
-                         const typename T::V::Compute* cos, const typename T::V::Compute* sin,
-                         std::int64_t pairs, std::int64_t i, std::int64_t rest) {
+                         typename T::V::Real cos, typename T::V::Real sin, std::int64_t pairs,
+                         std::int64_t i, std::int64_t rest) {
   using V = typename T::V;
   typename V::Real x0, x1, y0, y1;
   if constexpr (T::kRead == Order::half) {
@@ -38,7 +38,7 @@ inline void rotate_lanes(const typename T::V::Storage* in, typename T::V::Storag
   } else {
     V::load_pairs_part(in + 2 * i, rest, x0, x1);
   }
-  rotate_pair<typename T::A>(x0, x1, V::load_real(cos + i), V::load_real(sin + i), y0, y1);
+  rotate_pair<typename T::A>(x0, x1, cos, sin, y0, y1);
   if constexpr (T::kWrite == Order::half) {
     if constexpr (!kWhole) {
       V::store_part(out + i, rest, y0);
@@ -64,12 +64,16 @@ template <class T>
 inline void rotate_block(const typename T::V::Storage* in, typename T::V::Storage* out,
                          const typename T::V::Compute* cos, const typename T::V::Compute* sin,
                          std::int64_t pairs) {
-  constexpr std::int64_t kLanes = T::V::kLanes;
+  using V = typename T::V;
+  constexpr std::int64_t kLanes = V::kLanes;
   std::int64_t i = 0;
   for (; i + kLanes <= pairs; i += kLanes) {
-    rotate_lanes<T, true>(in, out, cos, sin, pairs, i, kLanes);
+    rotate_lanes<T, true>(in, out, V::load_real(cos + i), V::load_real(sin + i), pairs, i, kLanes);
   }
-  if (i < pairs) rotate_lanes<T, false>(in, out, cos, sin, pairs, i, pairs - i);
+  if (i < pairs) {
+    rotate_lanes<T, false>(in, out, V::load_real(cos + i), V::load_real(sin + i), pairs, i,
+                           pairs - i);
+  }
 }
 
 /// Parameterised by the lanes, so that each instruction set has a copy of its own.
@@ -155,17 +159,70 @@ inline bool rows_are_plain(const TileArgs& args) {
 }
 
 template <class T>
-inline void rotate_plain_row(const TileArgs& args, std::int64_t token, std::int64_t head) {
+inline const typename T::V::Storage* window_in(const TileArgs& args, std::int64_t token,
+                                               std::int64_t head) {
   using Storage = typename T::V::Storage;
-  using Compute = typename T::V::Compute;
-  const std::int64_t window = args.offset * static_cast<std::int64_t>(sizeof(Storage));
-  const std::int64_t angles = token * padded_pairs(args.pairs);
-  rotate_block<T>(
-      reinterpret_cast<const Storage*>(args.in + token * args.in_token + head * args.in_head +
-                                       window),
-      reinterpret_cast<Storage*>(args.out + token * args.out_token + head * args.out_head + window),
-      static_cast<const Compute*>(args.cos) + angles,
-      static_cast<const Compute*>(args.sin) + angles, args.pairs);
+  return reinterpret_cast<const Storage*>(args.in + token * args.in_token + head * args.in_head) +
+         args.offset;
+}
+
+template <class T>
+inline typename T::V::Storage* window_out(const TileArgs& args, std::int64_t token,
+                                          std::int64_t head) {
+  using Storage = typename T::V::Storage;
+  return reinterpret_cast<Storage*>(args.out + token * args.out_token + head * args.out_head) +
+         args.offset;
+}
+
+template <class T>
+inline const typename T::V::Compute* angles_of(const void* angles, const TileArgs& args,
+                                               std::int64_t token) {
+  return static_cast<const typename T::V::Compute*>(angles) + token * padded_pairs(args.pairs);
+}
+
+template <class T>
+inline void rotate_plain_row(const TileArgs& args, std::int64_t token, std::int64_t head) {
+  rotate_block<T>(window_in<T>(args, token, head), window_out<T>(args, token, head),
+                  angles_of<T>(args.cos, args, token), angles_of<T>(args.sin, args, token),
+                  args.pairs);
+}
+
+/// All heads of a token with its angles, kChunks × kLanes pairs, held in registers: a third of the
+/// loads in cache are cosines and sines otherwise.
+template <class T, int kChunks>
+inline void rotate_heads(const TileArgs& args, std::int64_t token) {
+  using V = typename T::V;
+  constexpr std::int64_t kLanes = V::kLanes;
+  const auto* cos = angles_of<T>(args.cos, args, token);
+  const auto* sin = angles_of<T>(args.sin, args, token);
+  typename V::Real c[kChunks], s[kChunks];
+  for (int k = 0; k < kChunks; ++k) {
+    c[k] = V::load_real(cos + k * kLanes);
+    s[k] = V::load_real(sin + k * kLanes);
+  }
+  for (std::int64_t head = 0; head < args.heads; ++head) {
+    const auto* in = window_in<T>(args, token, head);
+    auto* out = window_out<T>(args, token, head);
+    for (int k = 0; k < kChunks; ++k) {
+      rotate_lanes<T, true>(in, out, c[k], s[k], kChunks * kLanes, k * kLanes, kLanes);
+    }
+  }
+}
+
+/// rotate_heads for the number of chunks of this window; false where it does not fit.
+template <class T, int kChunks = 1>
+inline bool rotate_tokens_in_registers(const TileArgs& args) {
+  if constexpr (kChunks > T::V::kAngleChunks) {
+    return false;
+  } else {
+    if (args.pairs != kChunks * T::V::kLanes) {
+      return rotate_tokens_in_registers<T, 2 * kChunks>(args);
+    }
+    for (std::int64_t token = 0; token < args.tokens; ++token) {
+      rotate_heads<T, kChunks>(args, token);
+    }
+    return true;
+  }
 }
 
 /// The order of the loops follows the memory.
@@ -184,13 +241,13 @@ inline void for_each_row(const TileArgs& args, Row row) {
 
 template <class T>
 void rotate_tile(const TileArgs& args) {
-  if (rows_are_plain<T>(args)) {
-    for_each_row(args, [&](std::int64_t token, std::int64_t head) {
-      rotate_plain_row<T>(args, token, head);
-    });
-  } else {
+  if (!rows_are_plain<T>(args)) {
     for_each_row(args, [&](std::int64_t token, std::int64_t head) {
       rotate_token_head<T>(args, token, head);
+    });
+  } else if (args.heads_outside || !rotate_tokens_in_registers<T>(args)) {
+    for_each_row(args, [&](std::int64_t token, std::int64_t head) {
+      rotate_plain_row<T>(args, token, head);
     });
   }
   if constexpr (T::kStore == Store::streaming) T::V::fence();

@@ -78,6 +78,7 @@ struct Float32 : Common<Float32, float, __m256> {
   using Real = __m256;
   using Quadrant = __m256i;
   static constexpr std::int64_t kLanes = 8;
+  static constexpr int kAngleChunks = 4;
 
   ROPEWALK_LANES Real load(const float* p) { return _mm256_loadu_ps(p); }
   ROPEWALK_LANES void store(float* p, Real x) { _mm256_storeu_ps(p, x); }
@@ -142,6 +143,7 @@ struct Float64 : Common<Float64, double, __m256d> {
   using Real = __m256d;
   using Quadrant = __m256i;
   static constexpr std::int64_t kLanes = 4;
+  static constexpr int kAngleChunks = 4;
 
   ROPEWALK_LANES Real load(const double* p) { return _mm256_loadu_pd(p); }
   ROPEWALK_LANES void store(double* p, Real x) { _mm256_storeu_pd(p, x); }
@@ -215,6 +217,7 @@ struct SixteenBit : Common<L, Storage_, Float8x2> {
   using Compute = float;
   using Real = Float8x2;
   static constexpr std::int64_t kLanes = 16;
+  static constexpr int kAngleChunks = 2;
 
   ROPEWALK_LANES Real load_real(const float* p) {
     return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};

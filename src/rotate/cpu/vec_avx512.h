@@ -39,6 +39,7 @@ struct Float32 {
   using Real = __m512;
   using Quadrant = __m512i;
   static constexpr std::int64_t kLanes = 16;
+  static constexpr int kAngleChunks = 8;
 
   ROPEWALK_LANES __mmask16 mask(std::int64_t n) { return static_cast<__mmask16>(first_bits(n)); }
   ROPEWALK_LANES Real load(const float* p) { return _mm512_loadu_ps(p); }
@@ -124,6 +125,7 @@ struct Float64 {
   using Real = __m512d;
   using Quadrant = __m512i;
   static constexpr std::int64_t kLanes = 8;
+  static constexpr int kAngleChunks = 8;
 
   ROPEWALK_LANES __mmask8 mask(std::int64_t n) { return static_cast<__mmask8>(first_bits(n)); }
   ROPEWALK_LANES Real load(const double* p) { return _mm512_loadu_pd(p); }
@@ -207,6 +209,7 @@ struct SixteenBit {
   using Compute = float;
   using Real = Float16x2;
   static constexpr std::int64_t kLanes = 32;
+  static constexpr int kAngleChunks = 4;
 
   ROPEWALK_LANES Real load_real(const float* p) {
     return {_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16)};
@@ -277,6 +280,20 @@ ROPEWALK_LANES __m512i bfloat16_upper(__m512 x) {
   return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
                               _mm512_set1_epi32(0x400000));
 }
+/// 16 words, then 16 more, to alternating words.
+ROPEWALK_LANES __m512i zip_halves(__m512i w) {
+  alignas(64) static constexpr std::uint16_t kZip[32] = {
+      0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return _mm512_permutexvar_epi16(_mm512_load_si512(kZip), w);
+}
+/// The even 16-bit words of a, then of b.
+ROPEWALK_LANES __m512i lower_words(__m512i a, __m512i b) {
+  alignas(64) static constexpr std::uint16_t kEven[32] = {
+      0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+      32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
+  return _mm512_permutex2var_epi16(a, _mm512_load_si512(kEven), b);
+}
 /// The odd 16-bit words of a, then of b: the upper halves of their lanes.
 ROPEWALK_LANES __m512i upper_words(__m512i a, __m512i b) {
   alignas(64) static constexpr std::uint16_t kOdd[32] = {
@@ -331,12 +348,7 @@ struct BFloat16Lanes : SixteenBit<BFloat16Lanes<kHardwareBf16>, BFloat16> {
   ROPEWALK_LANES __m512i joined(__m512 even, __m512 odd) {
 #if defined(__AVX512BF16__)
     if constexpr (kHardwareBf16) {
-      if (!has_subnormal(even, odd)) [[likely]] {
-        alignas(64) static constexpr std::uint16_t kZip[32] = {
-            0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-        return _mm512_permutexvar_epi16(_mm512_load_si512(kZip), convert(even, odd));
-      }
+      if (!has_subnormal(even, odd)) [[likely]] return zip_halves(convert(even, odd));
     }
 #endif
     return _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(bfloat16_upper(even), 16),
@@ -358,15 +370,10 @@ struct Float16Lanes : SixteenBit<Float16Lanes, Float16> {
             _mm512_cvtph_ps(_mm512_extracti64x4_epi64(w, 1))};
   }
   ROPEWALK_LANES void split(__m512i a, __m512i b, Real& x0, Real& x1) {
-    const Real first = unpack(a), second = unpack(b);
-    Float32::split(first.a, first.b, x0.a, x1.a);
-    Float32::split(second.a, second.b, x0.b, x1.b);
+    x0 = unpack(lower_words(a, b));
+    x1 = unpack(upper_words(a, b));
   }
-  ROPEWALK_LANES __m512i joined(__m512 even, __m512 odd) {
-    Real zipped;
-    Float32::join(even, odd, zipped.a, zipped.b);
-    return pack(zipped);
-  }
+  ROPEWALK_LANES __m512i joined(__m512 even, __m512 odd) { return zip_halves(pack({even, odd})); }
   ROPEWALK_LANES Real round(Real x) { return unpack(pack(x)); }
 };
 

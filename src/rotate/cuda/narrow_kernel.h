@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(512) rotate_channels(const __grid_constant__ A
       const Storage x0 = *reinterpret_cast<const Storage*>(in + from.first * view.in_channel);
       const Storage x1 = *reinterpret_cast<const Storage*>(in + from.second * view.in_channel);
       // In place and from one order to the other, all of the row must be read before it is written.
-      if (mixed && n.in_place != 0) __syncthreads();
+      if (mixed) __syncthreads();
       if (live) {
         if (row.pass) {
           *reinterpret_cast<Storage*>(out + from.first * view.out_channel) = x0;

@@ -1,0 +1,24 @@
+"""Rotary position embeddings: exact at any position, as fast as copying the data."""
+
+from .errors import PlanError, RopewalkError, UnsupportedError
+from .functional import rotate, rotate_
+from .module import RotaryEmbedding
+from .plans import Plan, core_version, make_plan, plan_from_config
+from .positions import positions_from_cu_seqlens, positions_from_mask
+
+__version__ = core_version()
+
+__all__ = [
+    "Plan",
+    "PlanError",
+    "RopewalkError",
+    "RotaryEmbedding",
+    "UnsupportedError",
+    "__version__",
+    "make_plan",
+    "plan_from_config",
+    "positions_from_cu_seqlens",
+    "positions_from_mask",
+    "rotate",
+    "rotate_",
+]

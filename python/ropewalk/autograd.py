@@ -1,0 +1,297 @@
+"""Derivatives. A rotation is linear and orthogonal in x: its backward pass is the same kernel in the
+inverse direction, its tangent the same kernel on the tangent, and nothing of x is kept for either.
+
+Two functions do the same. :class:`_Rotate` is the lean one. :class:`_RotateTransformable` serves
+``torch.func`` and forward mode, at three times the host cost, and only while those are active.
+``torch.library.register_autograd`` would not do: with it, forward mode silently gives zeros.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd import Function, forward_ad
+
+from .call import Call, table_gradients
+from .ops import LOAD_PROBLEM
+
+if LOAD_PROBLEM is None:
+    _op = torch.ops.ropewalk._rotate.default
+    _op_inplace = torch.ops.ropewalk._rotate_.default
+    _op_out = torch.ops.ropewalk._rotate.out
+
+    @torch.library.register_vmap("ropewalk::_rotate")
+    def _vmap_of_op(info, in_dims, q, k, *arguments):
+        # A tangent or a gradient can be batched where the call that made it was not.
+        arguments = (*arguments, *Call("")[len(arguments) + 1 :])
+        in_dims = (*in_dims, *[None] * (2 + len(arguments) - len(in_dims)))
+        return _vmap(info, in_dims, q, k, *arguments)
+
+_is_compiling = torch.compiler.is_compiling
+_is_grad_enabled = torch.is_grad_enabled
+_transforms_active = torch._C._are_functorch_transforms_active
+_increment_version = torch.autograd.graph.increment_version
+
+Pair = tuple[Tensor, "Tensor | None"]
+
+
+def _needs_grad(q: Tensor, k: Tensor | None, call: Call) -> bool:
+    return (
+        q.requires_grad
+        or (k is not None and k.requires_grad)
+        or (call.cos is not None and (call.cos.requires_grad or call.sin.requires_grad))
+    )
+
+
+def _is_transformed() -> bool:
+    return _transforms_active() or forward_ad._current_level >= 0
+
+
+def rotate(q: Tensor, k: Tensor | None, call: Call) -> Pair:
+    """Out of place, with every derivative that eager PyTorch has; backward alone when compiled."""
+    if not _is_compiling() and _is_transformed():
+        return _RotateTransformable.apply(q, k, *call)
+    if _is_grad_enabled() and _needs_grad(q, k, call):
+        return _Rotate.apply(q, k, *call)
+    return _op(q, k, *call)
+
+
+# Names of the tensors that a rotation keeps for its derivatives, in the order they are saved.
+_KEPT = ("positions", "starts", "cu_seqlens", "cos", "sin")
+
+
+def _keep(ctx, call: Call, q: Tensor | None, k: Tensor | None) -> tuple[Tensor | None, ...]:
+    ctx.rest = call._replace(**dict.fromkeys(_KEPT))
+    return (*(getattr(call, name) for name in _KEPT), q, k)
+
+
+def _kept(ctx) -> tuple[Call, Tensor | None, Tensor | None]:
+    *tensors, q, k = ctx.saved_tensors
+    return ctx.rest._replace(**dict(zip(_KEPT, tensors, strict=True))), q, k
+
+
+def _rotate_some(q: Tensor | None, k: Tensor | None, call: Call) -> tuple[Tensor | None, ...]:
+    """rotate where either tensor may be missing."""
+    if q is None:
+        return (None, None) if k is None else (None, rotate(k, None, call)[0])
+    return rotate(q, k, call)
+
+
+def _pull_back(ctx, gq: Tensor | None, gk: Tensor | None) -> tuple[Tensor | None, ...]:
+    """Gradients of (q, k, *call) from those of the outputs."""
+    call, q, k = _kept(ctx)
+    needs = ctx.needs_input_grad
+    dq, dk = _rotate_some(
+        gq if needs[0] else None, gk if needs[1] else None, call._replace(inverse=not call.inverse)
+    )
+    gradients = Call(*[None] * len(call))
+    at = 2 + Call._fields.index("cos")
+    if needs[at] or needs[at + 1]:
+        known = [(x, g) for x, g in ((q, gq), (k, gk)) if x is not None and g is not None]
+        if known:
+            dcos, dsin = table_gradients(known, call)
+            gradients = gradients._replace(cos=dcos, sin=dsin)
+    return (dq, dk, *gradients)
+
+
+class _Rotate(Function):
+    @staticmethod
+    def forward(ctx, q, k, *arguments):
+        call = Call(*arguments)
+        needs = ctx.needs_input_grad
+        table = call.cos is not None and (call.cos.requires_grad or call.sin.requires_grad)
+        ctx.save_for_backward(*_keep(ctx, call, *((q, k) if table else (None, None))))
+        ctx.set_materialize_grads(False)
+        result = _op(q, k, *arguments)
+        if not table and k is not None and not (needs[0] and needs[1]):
+            ctx.mark_non_differentiable(result[1] if needs[0] else result[0])
+        return result
+
+    backward = staticmethod(_pull_back)
+
+
+class _RotateTransformable(Function):
+    @staticmethod
+    def forward(q, k, *arguments):
+        return _op(q, k, *arguments)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        q, k, *arguments = inputs
+        call = Call(*arguments)
+        kept = _keep(ctx, call, *((None, None) if call.cos is None else (q, k)))
+        ctx.save_for_backward(*kept)
+        ctx.save_for_forward(*kept)
+
+    backward = staticmethod(_pull_back)
+
+    @staticmethod
+    def jvp(ctx, tq, tk, *tangents):
+        call, q, k = _kept(ctx)
+        tangents = Call(*tangents)
+        out_q, out_k = _rotate_some(tq, tk, call)
+        if tangents.cos is not None or tangents.sin is not None:
+            # The rotation is linear in the table too.
+            tables = [torch.zeros_like(table) if tangent is None else tangent
+                      for tangent, table in ((tangents.cos, call.cos), (tangents.sin, call.sin))]  # fmt: skip
+            dq, dk = rotate(q, k, call._replace(cos=tables[0], sin=tables[1]))
+            out_q = dq if out_q is None else out_q + dq
+            out_k = dk if out_k is None or dk is None else out_k + dk
+        return out_q, out_k
+
+    @staticmethod
+    def vmap(info, in_dims, q, k, *arguments):
+        return _vmap(info, in_dims, q, k, *arguments)
+
+
+def _vmap(info, in_dims, q: Tensor, k: Tensor | None, *arguments):
+    call = Call(*arguments)
+    if all(dim is None for dim in in_dims[2:]):
+        return _vmap_over_data(in_dims[:2], q, k, call)
+    # Positions or tables differ from sample to sample: one call each.
+    samples = []
+    for i in range(info.batch_size):
+        q_i, k_i, *call_i = (
+            value if dim is None else value.select(dim, i)
+            for value, dim in zip((q, k, *call), in_dims, strict=True)
+        )
+        samples.append(rotate(q_i, k_i, Call(*call_i)))
+    out_q = torch.stack([sample[0] for sample in samples])
+    if k is None:
+        return (out_q, None), (0, None)
+    return (out_q, torch.stack([sample[1] for sample in samples])), (0, 0)
+
+
+def _vmap_over_data(in_dims, q: Tensor, k: Tensor | None, call: Call):
+    """The mapped dimension becomes part of the heads, which all rotate alike."""
+    head = call.head_axis
+    folded = []
+    sizes = []
+    for x, dim in ((q, in_dims[0]), (k, in_dims[1])):
+        sizes.append(None if x is None or dim is None else x.size(dim))
+        if sizes[-1] is not None:
+            x = x.movedim(dim, head - 1).flatten(head - 1, head)
+        folded.append(x)
+    results = rotate(*folded, call)
+    outputs = tuple(
+        y if size is None else y.unflatten(head, (size, -1))
+        for y, size in zip(results, sizes, strict=True)
+    )
+    dims = tuple(
+        None if size is None else y.dim() + head - 1
+        for y, size in zip(outputs, sizes, strict=True)
+    )
+    return outputs, dims
+
+
+def rotate_inplace(q: Tensor, k: Tensor | None, call: Call) -> Pair:
+    """In place; returns q and k. A leaf that requires grad is refused, as PyTorch does."""
+    compiling = _is_compiling()
+    needs_grad = _is_grad_enabled() and _needs_grad(q, k, call)
+    if (compiling and needs_grad) or (not compiling and _is_transformed()):
+        rotated = rotate(q, k, call)
+        q.copy_(rotated[0])
+        if k is not None:
+            k.copy_(rotated[1])
+    elif needs_grad:
+        _rotate_inplace_with_grad(q, k, call)
+    else:
+        _op_inplace(q, k, *call)
+        if not compiling:
+            _count_mutation(q, k)
+    return q, k
+
+
+def rotate_out(q: Tensor, k: Tensor | None, call: Call, q_out: Tensor, k_out: Tensor | None) -> Pair:
+    """Into given tensors; has no derivative, as PyTorch's own out= variants."""
+    outputs = (q_out,) if k_out is None else (q_out, k_out)
+    if _is_grad_enabled() and (_needs_grad(q, k, call) or any(t.requires_grad for t in outputs)):
+        raise RuntimeError(
+            "ropewalk.rotate(out=...) does not support automatic differentiation, but one of the "
+            "arguments requires grad"
+        )
+    if not _is_compiling() and _is_transformed():
+        raise RuntimeError("ropewalk.rotate(out=...) does not support forward mode or torch.func")
+    _op_out(q, k, *call, q_out=q_out, k_out=k_out)
+    if not _is_compiling():
+        _count_mutation(q_out, k_out)
+    return q_out, k_out
+
+
+def _count_mutation(q: Tensor, k: Tensor | None) -> None:
+    if torch.is_inference_mode_enabled():
+        return
+    _increment_version(q if k is None else (q, k))
+
+
+def _rotate_inplace_with_grad(q: Tensor, k: Tensor | None, call: Call) -> None:
+    if call.cos is not None and (call.cos.requires_grad or call.sin.requires_grad):
+        raise RuntimeError(
+            "ropewalk: in place is not possible where cos or sin requires grad: their gradient "
+            "needs the input, which would be overwritten"
+        )
+    if k is None:
+        _RotateInplace.apply(q, None, *call)
+    elif not q._is_view() and not k._is_view() and q.requires_grad and k.requires_grad:
+        _RotateInplace.apply(q, k, *call)
+    elif q._is_view() and q._base is k._base:
+        _rotate_two_views(q, k, call)
+    else:
+        # A Function that returns several outputs cannot return a view, and would make an output
+        # of a tensor that needs no gradient: one call each.
+        rotate_inplace(q, None, call)
+        rotate_inplace(k, None, call)
+
+
+def _rotate_two_views(q: Tensor, k: Tensor, call: Call) -> None:
+    """Views of one buffer: the rotation is recorded on the buffer."""
+    base = q._base
+    if not base.is_contiguous():
+        raise RuntimeError(
+            "ropewalk: q and k are views of one tensor that is not contiguous, and a Function cannot "
+            "return two views: rotate out of place"
+        )
+    places = tuple((x.size(), x.stride(), x.storage_offset() - base.storage_offset()) for x in (q, k))
+    _RotateViews.apply(base, places, call)
+
+
+class _RotateInplace(Function):
+    @staticmethod
+    def forward(ctx, q, k, *arguments):
+        ctx.save_for_backward(*_keep(ctx, Call(*arguments), None, None))
+        ctx.set_materialize_grads(False)
+        _op_inplace(q, k, *arguments)
+        if k is None:
+            ctx.mark_dirty(q)
+            return q
+        ctx.mark_dirty(q, k)
+        return q, k
+
+    @staticmethod
+    def backward(ctx, gq, gk=None):
+        return _pull_back(ctx, gq, gk)
+
+
+class _RotateViews(Function):
+    @staticmethod
+    def forward(ctx, base, places, call):
+        ctx.places = places
+        ctx.save_for_backward(*_keep(ctx, call, None, None))
+        _op_inplace(*_views(base, places), *call)
+        ctx.mark_dirty(base)
+        return base
+
+    @staticmethod
+    def backward(ctx, gradient):
+        call = _kept(ctx)[0]
+        call = call._replace(inverse=not call.inverse)
+        gradient = gradient.clone(memory_format=torch.contiguous_format)
+        if torch.is_grad_enabled() and gradient.requires_grad:
+            return _RotateViews.apply(gradient, ctx.places, call), None, None
+        _op_inplace(*_views(gradient, ctx.places), *call)
+        return gradient, None, None
+
+
+def _views(base: Tensor, places) -> list[Tensor]:
+    first = base.storage_offset()
+    return [base.as_strided(size, stride, offset + first) for size, stride, offset in places]

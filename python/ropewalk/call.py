@@ -1,0 +1,96 @@
+"""The arguments of one rotation after q and k, in the order of the operators' schema."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .pairs import Geometry, split_read, split_written
+from .plans import Plan
+from .positions import positions_from_cu_seqlens
+
+TOKEN_DIM = {"bhtd": -2, "htd": -2, "bthd": -3, "thd": -3}
+
+
+class Call(NamedTuple):
+    plan: str
+    start: int = 0
+    positions: Tensor | None = None
+    starts: Tensor | None = None
+    cu_seqlens: Tensor | None = None
+    cos: Tensor | None = None
+    sin: Tensor | None = None
+    token_dim: int = -2
+    padding: int | None = None
+    fractional: bool = False
+    inverse: bool = False
+
+    @property
+    def head_axis(self) -> int:
+        return -5 - self.token_dim
+
+
+@functools.lru_cache(maxsize=64)
+def plan_of(text: str) -> Plan:
+    """The plan of a text that the core wrote."""
+    return Plan._from_core(text)
+
+
+@torch.compiler.assume_constant_result
+def geometry_of(text: str) -> tuple[int, int, int, str]:
+    """The fields of :class:`Geometry`; a constant where a compiler traces the call."""
+    plan = plan_of(text)
+    return plan.offset, plan.rotary_dim, plan.block_width, plan.pairing
+
+
+def token_positions(call: Call, batch: int, tokens: int, device: torch.device) -> Tensor:
+    """The positions of a call, spelled out: (token), (batch, token) or (axes, batch, token)."""
+    if call.positions is not None:
+        return call.positions
+    if call.cu_seqlens is not None:
+        return positions_from_cu_seqlens(call.cu_seqlens, tokens, call.starts)
+    token = torch.arange(tokens, device=device)
+    if call.starts is not None:
+        return call.starts.long()[:, None] + token
+    return token + call.start
+
+
+def table_gradients(pairs_of_x_and_g: list[tuple[Tensor, Tensor]], call: Call) -> tuple[Tensor, ...]:
+    """Gradients to cos and sin, given (x, gradient of y) for each rotated tensor.
+
+    From y0 = x0·c − x1·s and y1 = x1·c + x0·s. A full-width table holds every value twice; its
+    gradient is shared equally between the copies, so that a step keeps them equal.
+    """
+    plan = Geometry(*geometry_of(call.plan))
+    dcos = dsin = 0
+    for x, g in pairs_of_x_and_g:
+        exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+        x0, x1 = (t.to(exact) for t in split_read(x, plan, call.inverse))
+        g0, g1 = (t.to(exact) for t in split_written(g, plan, call.inverse))
+        dcos = dcos + (g0 * x0 + g1 * x1).sum(call.head_axis)
+        dsin = dsin + (g1 * x0 - g0 * x1).sum(call.head_axis)
+    if call.inverse:
+        dsin = -dsin
+    batch, tokens = (1, *dcos.shape[:-1])[-2:]
+    rows = token_positions(call, batch, tokens, dcos.device).expand(batch, tokens).long()
+    used = None if call.padding is None else (rows != call.padding)
+    if used is not None:
+        rows = torch.where(used, rows, 0)
+    return tuple(
+        _scatter(values.reshape(batch * tokens, -1), rows.reshape(-1), used, table, plan)
+        for values, table in ((dcos, call.cos), (dsin, call.sin))
+    )
+
+
+def _scatter(values: Tensor, rows: Tensor, used: Tensor | None, table: Tensor, plan: Geometry) -> Tensor:
+    if used is not None:
+        values = torch.where(used.reshape(-1, 1), values, 0.0)
+    total = values.new_zeros(table.size(0), plan.pairs).index_add(0, rows, values)
+    if table.size(1) == plan.rotary_dim:
+        half = total / 2
+        doubled = [half.repeat_interleave(2, 1)] if plan.pairing == "interleaved" else [half, half]
+        total = torch.cat(doubled, dim=1)
+    return total.to(table.dtype)

@@ -1,0 +1,165 @@
+"""``rotate`` and ``rotate_``: a plan applied to q and k."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from . import autograd
+from .call import TOKEN_DIM, Call
+from .errors import UnsupportedError
+from .fallback import rotate_reference
+from .ops import LOAD_PROBLEM, SERVED_DEVICES
+from .parity import with_parity_table
+from .plans import Plan
+
+def _token_dim(layout: str) -> int:
+    try:
+        return TOKEN_DIM[layout]
+    except KeyError:
+        raise ValueError(f"layout: expected one of {', '.join(TOKEN_DIM)}, got {layout!r}") from None
+
+
+def make_call(
+    plan: Plan,
+    q: Tensor,
+    positions: Tensor | None,
+    offset: int | Tensor,
+    cu_seqlens: Tensor | None,
+    cos: Tensor | None,
+    sin: Tensor | None,
+    layout: str,
+    padding: int | None,
+    fractional: bool,
+    inverse: bool,
+) -> Call:
+    starts = None
+    if isinstance(offset, Tensor):
+        starts, offset = offset, 0
+        if starts.dim() == 0:
+            rows = q.size(0) if q.dim() == 4 and cu_seqlens is None else 1
+            starts = starts.expand(rows if cu_seqlens is None else cu_seqlens.size(0) - 1)
+    if (cos is None) != (sin is None):
+        raise ValueError("cos, sin: expected both or neither")
+    if cos is not None and cos.dim() == 3:
+        positions, cos, sin = _rows_of_tokens(positions, starts, offset, cu_seqlens, cos, sin)
+    call = Call(
+        plan.text, offset, positions, starts, cu_seqlens, cos, sin, _token_dim(layout), padding,
+        fractional, inverse,
+    )  # fmt: skip
+    return call if plan.arithmetic == "exact" else with_parity_table(q, call)
+
+
+def _rows_of_tokens(positions, starts, offset, cu_seqlens, cos: Tensor, sin: Tensor):
+    """Tables (batch, token, columns) that are already one row per token."""
+    if positions is not None or starts is not None or cu_seqlens is not None or offset != 0:
+        raise ValueError("cos, sin: tables of 3 dimensions are one row per token and take no positions")
+    rows = torch.arange(cos.size(0) * cos.size(1), device=cos.device).view(cos.shape[:2])
+    return rows, cos.flatten(0, 1), sin.flatten(0, 1)
+
+
+def uses_reference(q: Tensor, fallback: str | None) -> bool:
+    """Whether the reference serves this tensor; UnsupportedError where nothing does."""
+    if q.device.type in SERVED_DEVICES:
+        return False
+    if fallback not in (None, "reference"):
+        raise ValueError(f'fallback: expected None or "reference", got {fallback!r}')
+    if fallback == "reference":
+        return True
+    reason = LOAD_PROBLEM or f"no kernel for tensors on {q.device} in this build"
+    raise UnsupportedError(f'ropewalk: {reason}; pass fallback="reference" for plain PyTorch')
+
+
+def rotate(
+    q: Tensor,
+    k: Tensor | None = None,
+    *,
+    plan: Plan,
+    positions: Tensor | None = None,
+    offset: int | Tensor = 0,
+    cu_seqlens: Tensor | None = None,
+    cos: Tensor | None = None,
+    sin: Tensor | None = None,
+    layout: str = "bhtd",
+    inverse: bool = False,
+    padding: int | None = None,
+    fractional: bool = False,
+    out: tuple[Tensor, Tensor] | Tensor | None = None,
+    fallback: str | None = None,
+):
+    """Rotates q, and k where given, by ``plan``; returns q, or (q, k).
+
+    Args:
+        q, k: float64, float32, float16 or bfloat16, any strides. Head counts may differ.
+        positions: int32 or int64, (token), (batch, token) or (axes, batch, token). Default: token t
+            stands at ``offset`` + t.
+        offset: an int, or a tensor (batch,) with one start per batch row.
+        cu_seqlens: int32 or int64 (sequences + 1): tokens are packed sequences, each from 0
+            (from ``offset``, a tensor (sequences,)). Batch must be 1.
+        cos, sin: angles from a table instead of the plan's frequencies: (rows, rotary_dim / 2), or
+            (rows, rotary_dim) with every value twice, indexed by position; or one row per token,
+            (batch, token, columns). Amplitude included. They receive gradients.
+        layout: ``bhtd``, ``bthd``; a batch of one may be left out (``htd``, ``thd``).
+        inverse: rotate back.
+        padding: rows at this position are passed through.
+        fractional: positions are float32 or float64.
+        out: tensors to write, (q, k) or q; no derivative then.
+        fallback: ``"reference"`` for plain PyTorch where the operators are not available.
+
+    |position| < 2^36 (2^53 for float64 data), or within the table. Outside: RuntimeError on the CPU
+    before anything is written; on CUDA the row becomes NaN and is counted.
+    """
+    call = make_call(
+        plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
+    )
+    if uses_reference(q, fallback):
+        result = rotate_reference(q, k, call)
+        if out is not None:
+            for target, source in zip(_out_pair(out, k), result, strict=True):
+                if target is not None:
+                    target.copy_(source)
+            return out
+    elif out is not None:
+        autograd.rotate_out(q, k, call, *_out_pair(out, k))
+        return out
+    else:
+        result = autograd.rotate(q, k, call)
+    return result[0] if k is None else result
+
+
+def _out_pair(out, k: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    if k is None:
+        if not isinstance(out, Tensor):
+            raise ValueError("out: expected one tensor, as there is no k")
+        return out, None
+    if isinstance(out, Tensor) or len(out) != 2:
+        raise ValueError("out: expected two tensors, for q and k")
+    return tuple(out)
+
+
+def rotate_(
+    q: Tensor,
+    k: Tensor | None = None,
+    *,
+    plan: Plan,
+    positions: Tensor | None = None,
+    offset: int | Tensor = 0,
+    cu_seqlens: Tensor | None = None,
+    cos: Tensor | None = None,
+    sin: Tensor | None = None,
+    layout: str = "bhtd",
+    inverse: bool = False,
+    padding: int | None = None,
+    fractional: bool = False,
+    fallback: str | None = None,
+):
+    """:func:`rotate` in place; returns q, or (q, k). A leaf that requires grad is refused."""
+    call = make_call(
+        plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
+    )
+    if uses_reference(q, fallback):
+        for target, source in zip((q, k), rotate_reference(q, k, call), strict=True):
+            if target is not None:
+                target.copy_(source)
+    else:
+        autograd.rotate_inplace(q, k, call)
+    return q if k is None else (q, k)

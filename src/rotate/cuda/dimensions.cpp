@@ -1,0 +1,83 @@
+#include "rotate/cuda/dimensions.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ropewalk/types.h"
+
+namespace ropewalk::cuda {
+namespace {
+
+/// One step of `outer` is `inner.size` steps of `inner`, in memory and for positions.
+bool can_merge(const RowDimension& inner, const RowDimension& outer) {
+  return outer.in == inner.in * inner.size && outer.out == inner.out * inner.size &&
+         outer.position == inner.position * inner.size && outer.token == inner.token * inner.size;
+}
+
+}  // namespace
+
+PositionStrides position_strides(const Positions& positions) {
+  switch (positions.kind) {
+    case Positions::Kind::offset:
+    case Positions::Kind::packed: return {0, 0, 0, 1};
+    case Positions::Kind::per_batch: return {positions.batch_stride, 0, 0, 1};
+    case Positions::Kind::per_token: break;
+  }
+  // The token number has no use here; without it more dimensions merge.
+  return {positions.batch_stride, positions.token_stride, 0, 0};
+}
+
+std::array<RowDimension, 3> row_dimensions(const Rotation& rotation,
+                                           const PositionStrides& strides,
+                                           std::int64_t heads_per_group, bool head_first) {
+  const auto& [in, out] = rotation;
+  const auto bytes = static_cast<std::int64_t>(size_of(in.dtype));
+  const RowDimension head{in.size[kHead] / heads_per_group,
+                          in.stride[kHead] * heads_per_group * bytes,
+                          out.stride[kHead] * heads_per_group * bytes, 0, 0};
+  const RowDimension token{in.size[kToken], in.stride[kToken] * bytes, out.stride[kToken] * bytes,
+                           strides.token, strides.token_token};
+  const RowDimension batch{in.size[kBatch], in.stride[kBatch] * bytes, out.stride[kBatch] * bytes,
+                           strides.batch, strides.batch_token};
+  std::array<RowDimension, 3> all{head, token, batch};
+  const auto first = all.begin() + (head_first ? 1 : 0);
+  // Dimensions of one element have no order; they go outside, where they cost nothing.
+  std::stable_sort(first, all.end(), [](const RowDimension& a, const RowDimension& b) {
+    if ((a.size == 1) != (b.size == 1)) return b.size == 1;
+    return std::llabs(a.out) < std::llabs(b.out);
+  });
+  std::array<RowDimension, 3> merged{};
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool keep_apart = head_first && count <= 1;  // the head stays alone
+    if (all[i].size == 1 && !(head_first && i == 0)) continue;
+    if (count > 0 && !keep_apart && can_merge(merged[count - 1], all[i])) {
+      merged[count - 1].size *= all[i].size;
+    } else {
+      merged[count++] = all[i];
+    }
+  }
+  return merged;
+}
+
+ViewArgs view_of(const std::array<RowDimension, 3>& dimensions) {
+  ViewArgs view;
+  view.groups = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const RowDimension& d = dimensions[i];
+    view.groups *= d.size;
+    view.in_stride[i] = d.in;
+    view.out_stride[i] = d.out;
+    view.position_stride[i] = d.position;
+    view.token_stride[i] = d.token;
+  }
+  view.size[0] = dimensions[0].size;
+  view.size[1] = dimensions[1].size;
+  if (view.groups < (std::int64_t{1} << 31)) {
+    view.size0 = make_divisor(static_cast<std::uint32_t>(view.size[0]));
+    view.size1 = make_divisor(static_cast<std::uint32_t>(view.size[1]));
+  }
+  return view;
+}
+
+}  // namespace ropewalk::cuda

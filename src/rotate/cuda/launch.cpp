@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <vector>
+
+#include "base/check.h"
+#include "ropewalk/cuda.h"
+#include "rotate/cuda/device_state.h"
+#include "rotate/cuda/kernels.h"
+#include "rotate/cuda/policy_choice.h"
+#include "rotate/cuda/prepare.h"
+#include "rotate/positions.h"
+
+namespace ropewalk::cuda {
+namespace {
+
+constexpr std::size_t kViewsOfLaunch = 2;
+
+Kernel kernel_for(const PreparedCall& call, const Policy& policy) {
+  const Call& facts = call.facts;
+  const DtypeKernels kernels = kernels_of(facts.dtype);
+  if (!call.plan->rotates()) return kernels.copy;
+  if (!policy.vectors) {
+    if (!facts.table) return kernels.narrow;
+    return facts.computes_double ? kernels.narrow_table_double : kernels.narrow_table;
+  }
+  const Source source = facts.table ? Source::table
+                                    : (facts.general ? Source::general : Source::integer);
+  return find_vector_kernel(
+      facts.dtype, facts.read, facts.write,
+      {source, policy.map, policy.pairs, policy.heads, policy.full_row});
+}
+
+Policy policy_of(const PreparedCall& call, const Options& options) {
+  if (!call.plan->rotates()) return {};
+  if (options.policy.empty()) return choose_policy(call.facts);
+  const Policy forced = policy_from_name(options.policy);
+  if (!is_possible(call.facts, forced)) {
+    fail(ErrorCode::unsupported, "policy: {} cannot take this call", options.policy);
+  }
+  return forced;
+}
+
+void launch(Kernel kernel, const Grid& grid, Args& args, Stream stream, bool programmatic) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(grid.blocks_x, grid.blocks_y, 1);
+  config.blockDim = dim3(grid.threads_x, grid.threads_y, 1);
+  config.stream = stream;
+  cudaLaunchAttribute attribute{};
+  if (programmatic) {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  void* arguments[] = {&args};
+  check_cuda(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments),
+             "launch of the rotation");
+}
+
+void rotate_two(const DeviceState& state, std::span<const Rotation> rotations,
+                const Positions& positions, Stream stream, const Options& options) {
+  const PreparedCall call = prepare_call(state.plan, state.pointers, rotations, positions,
+                                         options.direction, state.compute_capability);
+  if (!call.plan->rotates() && call.facts.in_place) return;
+  const Policy policy = policy_of(call, options);
+  Args args;
+  const Grid grid = fill_args(call, state.pointers, policy, args);
+  const bool programmatic = options.programmatic && state.compute_capability >= 90;
+  args.programmatic = programmatic ? 1 : 0;
+  launch(kernel_for(call, policy), grid, args, stream, programmatic);
+}
+
+void run(const DeviceState& state, std::span<const Rotation> rotations, const Positions& positions,
+         Stream stream, const Options& options) {
+  const CheckedCall call = check_rotations(state.plan, rotations);
+  const PositionRules rules{.batch = call.batch,
+                            .tokens = call.tokens,
+                            .axes = state.plan.axes(),
+                            .rows = state.pointers.table_rows,
+                            .float64_data = call.dtype == Dtype::float64};
+  check_description(positions, rules);
+  if (call.empty) return;
+  if (positions.kind == Positions::Kind::offset) check_offset(positions, rules);
+  const DeviceScope scope(state.device);
+  Rotation kept[kViewsOfLaunch];
+  std::size_t count = 0;
+  for (const Rotation& rotation : rotations) {
+    if (rotation.in.elements() == 0) continue;
+    kept[count++] = rotation;
+    if (count == kViewsOfLaunch) {
+      rotate_two(state, {kept, count}, positions, stream, options);
+      count = 0;
+    }
+  }
+  if (count > 0) rotate_two(state, {kept, count}, positions, stream, options);
+}
+
+}  // namespace
+
+void rotate(const DevicePlan& plan, std::span<const Rotation> rotations, const Positions& positions,
+            Stream stream, const Options& options) {
+  run(plan.state(), rotations, positions, stream, options);
+}
+
+void rotate(const DeviceTable& table, std::span<const Rotation> rotations,
+            const Positions& positions, Stream stream, const Options& options) {
+  for (const Rotation& rotation : rotations) {
+    require(rotation.in.dtype == *table.state().table_dtype, "table: made for {} data, got {}",
+            name_of(*table.state().table_dtype), name_of(rotation.in.dtype));
+  }
+  run(table.state(), rotations, positions, stream, options);
+}
+
+std::string policy_for(const DevicePlan& plan, std::span<const Rotation> rotations,
+                       const Positions& positions, const Options& options) {
+  const DeviceState& state = plan.state();
+  (void)check_rotations(state.plan, rotations);
+  const auto views = rotations.first(std::min(rotations.size(), kViewsOfLaunch));
+  return to_string(policy_of(prepare_call(state.plan, state.pointers, views, positions,
+                                          options.direction, state.compute_capability),
+                             options));
+}
+
+std::vector<std::string> policy_names() {
+  std::vector<std::string> names{"narrow"};
+  for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
+    for (const VectorKernel& kernel : kernels_of(dtype).vectors) {
+      const VectorShape& s = kernel.shape;
+      for (const int threads : {64, 128, 256}) {
+        std::string name = to_string({true, s.map, s.pairs, s.heads, threads, s.full_row});
+        if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace ropewalk::cuda

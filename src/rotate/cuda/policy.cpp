@@ -1,0 +1,121 @@
+#include "rotate/cuda/policy.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "base/check.h"
+#include "rotate/cuda/kernels.h"
+#include "rotate/cuda/policy_choice.h"
+
+namespace ropewalk::cuda {
+namespace {
+
+constexpr int kMaxLanes = 256;
+
+std::int64_t chunk_bytes(const Policy& policy, Order order, std::int64_t size) {
+  const std::int64_t bytes = 2 * policy.pairs * size;
+  if (policy.full_row) return bytes;
+  return order == Order::half ? bytes / 2 : std::min<std::int64_t>(bytes, 16);
+}
+
+VectorShape shape_of(const Call& call, const Policy& policy) {
+  const Source source = call.table ? Source::table
+                                   : (call.general ? Source::general : Source::integer);
+  return {source, policy.map, policy.pairs, policy.heads, policy.full_row};
+}
+
+}  // namespace
+
+bool is_possible(const Call& call, const Policy& policy) {
+  if (!policy.vectors) return true;
+  const auto size = static_cast<std::int64_t>(size_of(call.dtype));
+  const bool mixed = call.read != call.write;
+  if (!call.channels_adjacent || call.computes_double) return false;
+  if (call.heads_divisor % policy.heads != 0 || call.pairs % policy.pairs != 0 ||
+      call.block_pairs % policy.pairs != 0) {
+    return false;
+  }
+  if (mixed && (call.copied > 0 || call.padding)) return false;
+  const std::int64_t read = chunk_bytes(policy, call.read, size);
+  const std::int64_t written = chunk_bytes(policy, call.write, size);
+  if (call.alignment % std::max(read, written) != 0) return false;
+  const RowLanes lanes = row_lanes(call, policy);
+  if (lanes.rotating + lanes.copying > std::min(kMaxLanes, policy.threads)) return false;
+  if (policy.full_row) {
+    // Partners meet by shuffle: whole rows within a warp, and warps without a rest.
+    const std::int64_t all = lanes.rotating + lanes.copying;
+    if (call.block_pairs != call.pairs || call.pairs % (2 * policy.pairs) != 0) return false;
+    if (!std::has_single_bit(static_cast<std::uint64_t>(all)) || all > 32) return false;
+    if (!std::has_single_bit(static_cast<std::uint64_t>(lanes.rotating))) return false;
+    if (policy.threads % 32 != 0) return false;
+  }
+  if (policy.map == Map::tokens && call.tokens > 65535) return false;
+  if (call.rows >= (std::int64_t{1} << 31)) return false;
+  return find_vector_kernel(call.dtype, call.read, call.write, shape_of(call, policy)) != nullptr;
+}
+
+RowLanes row_lanes(const Call& call, const Policy& policy) {
+  const auto size = static_cast<std::int64_t>(size_of(call.dtype));
+  RowLanes lanes;
+  lanes.rotating = call.pairs / policy.pairs;
+  if (call.copied > 0) {
+    const std::int64_t chunk = chunk_bytes(policy, call.read, size);
+    const std::int64_t per_lane = 2 * policy.pairs * size / chunk;
+    lanes.chunks = call.copied * size / chunk;
+    lanes.copying = (lanes.chunks + per_lane - 1) / per_lane;
+    lanes.chunk_bytes = chunk;
+  }
+  return lanes;
+}
+
+Policy choose_policy(const Call& call) {
+  Policy wanted = preferred_policy(call);
+  for (; wanted.vectors && wanted.heads > 1; wanted.heads /= 2) {
+    if (is_possible(call, wanted)) return wanted;
+  }
+  if (is_possible(call, wanted)) return wanted;
+  for (Policy fallback : kFallbacks) {
+    while (fallback.heads > 1 && !is_possible(call, fallback)) fallback.heads /= 2;
+    if (is_possible(call, fallback)) return fallback;
+  }
+  return {};
+}
+
+std::string to_string(const Policy& policy) {
+  if (!policy.vectors) return "narrow";
+  return fmt::format("{}-{}x{}-{}{}", policy.map == Map::sweep ? "sweep" : "tokens", policy.pairs,
+                     policy.heads, policy.threads, policy.full_row ? "-row" : "");
+}
+
+Policy policy_from_name(std::string_view name) {
+  if (name == "narrow") return {};
+  Policy policy;
+  policy.vectors = true;
+  std::string_view rest = name;
+  const auto take = [&rest](std::string_view prefix) {
+    if (!rest.starts_with(prefix)) return false;
+    rest.remove_prefix(prefix.size());
+    return true;
+  };
+  const auto number = [&rest](int& value) {
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    if (error != std::errc{} || value < 1 || value > 1024) return false;
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    return true;
+  };
+  if (take("tokens-")) {
+    policy.map = Map::tokens;
+  } else {
+    require(take("sweep-"), "policy: expected \"narrow\" or a name like \"sweep-4x2-128\", got {}",
+            name);
+  }
+  const bool well_formed = number(policy.pairs) && take("x") && number(policy.heads) &&
+                           take("-") && number(policy.threads);
+  policy.full_row = well_formed && take("-row");
+  require(well_formed && rest.empty() && policy.threads <= 256,
+          "policy: expected \"narrow\" or a name like \"sweep-4x2-128\", got {}", name);
+  return policy;
+}
+
+}  // namespace ropewalk::cuda

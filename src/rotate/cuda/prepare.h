@@ -1,0 +1,48 @@
+// From a checked call to kernel arguments: facts for the policy, then strides, merged dimensions,
+// divisors and the grid. Host code without CUDA calls.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ropewalk/rotate.h"
+#include "rotate/check.h"
+#include "rotate/cuda/arguments.h"
+#include "rotate/cuda/policy.h"
+
+namespace ropewalk::cuda {
+
+/// What the device holds of a plan or table.
+struct DevicePointers {
+  AngleArgs angle;                          ///< pointers alone
+  unsigned long long* bad_rows = nullptr;
+  std::int64_t table_rows = 0;              ///< 0: no table
+  bool table_is_double = false;
+};
+
+/// One or two tensors with elements, of one call.
+struct PreparedCall {
+  const RotaryPlan* plan = nullptr;
+  std::span<const Rotation> rotations;
+  const Positions* positions = nullptr;
+  Direction direction = Direction::forward;
+  bool table = false;
+  Call facts;
+};
+
+/// The facts that choose a policy. `rotations` has one or two entries, none empty.
+[[nodiscard]] PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
+                                        std::span<const Rotation> rotations,
+                                        const Positions& positions, Direction direction,
+                                        int compute_capability);
+
+struct Grid {
+  std::uint32_t blocks_x = 1, blocks_y = 1;
+  std::uint32_t threads_x = 1, threads_y = 1;
+};
+
+/// Fills everything but `programmatic`, and the grid.
+[[nodiscard]] Grid fill_args(const PreparedCall& call, const DevicePointers& device,
+                             const Policy& policy, Args& args);
+
+}  // namespace ropewalk::cuda

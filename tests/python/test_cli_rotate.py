@@ -1,0 +1,187 @@
+"""`ropewalk rotate`: files in, files out, and every refusal."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from cli_support import assert_one_sentence
+from safetensors.numpy import load_file, save_file
+
+HEAD_DIM = 64
+
+
+@pytest.fixture
+def tensors() -> dict[str, np.ndarray]:
+    random = np.random.default_rng()
+    return {
+        "q": random.standard_normal((2, 5, 4, HEAD_DIM)).astype(np.float32),
+        "k": random.standard_normal((2, 5, 2, HEAD_DIM)).astype(np.float32),
+        "v": random.standard_normal((2, 5, 2, 48)).astype(np.float32),
+        "ids": np.array([[7, 8, 9, 10, 11], [100, 200, 300, 400, 500]], dtype=np.int64),
+    }
+
+
+def rotated_by_hand(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Half pairing in float64; x is (batch, token, head, channel), positions (batch, token)."""
+    half = x.shape[-1] // 2
+    omega = 10000.0 ** (-np.arange(half) / half)
+    phase = positions[:, :, None, None] * omega
+    a, b = x[..., :half].astype(np.float64), x[..., half:].astype(np.float64)
+    c, s = np.cos(phase), np.sin(phase)
+    return np.concatenate([a * c - b * s, b * c + a * s], axis=-1)
+
+
+def close_as_float32(got: np.ndarray, want: np.ndarray) -> bool:
+    """Within 16 units in the last place of the largest number."""
+    scale = float(np.max(np.abs(want)))
+    drift = float(np.finfo(np.float32).eps) * 16 * scale
+    return float(np.max(np.abs(got - want))) <= drift
+
+
+def rotate(cli, config, source, target, *options):
+    result = cli("rotate", config, "--input", source, "--output", target, "--json", *options)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_rotate_matches_the_formula_and_copies_the_rest(cli, config, tensors, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors, source, metadata={"format": "np"})
+    report = rotate(cli, config, source, target, "--positions", "1000", "--frequencies", "formula")
+    assert {t["name"] for t in report["rotated"]} == {"q", "k"}
+    assert set(report["copied"]) == {"v", "ids"}
+    result = load_file(target)
+    positions = np.broadcast_to(1000 + np.arange(5), (2, 5))
+    for name in ("q", "k"):
+        assert close_as_float32(result[name], rotated_by_hand(tensors[name], positions))
+    for name in ("v", "ids"):
+        np.testing.assert_array_equal(result[name], tensors[name])
+
+
+def test_rotate_takes_positions_from_a_tensor(cli, config, tensors, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors, source)
+    options = ["--positions", "ids", "--tensor", "q", "--frequencies", "formula"]
+    rotate(cli, config, source, target, *options)
+    result = load_file(target)
+    assert close_as_float32(result["q"], rotated_by_hand(tensors["q"], tensors["ids"]))
+    np.testing.assert_array_equal(result["k"], tensors["k"])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_inverse_undoes_forward(cli, config, tensors, tmp_path, dtype):
+    names = [tmp_path / f"{i}.safetensors" for i in range(3)]
+    save_file({"q": tensors["q"].astype(dtype)}, names[0])
+    rotate(cli, config, names[0], names[1], "--positions", "131071")
+    rotate(cli, config, names[1], names[2], "--positions", "131071", "--inverse")
+    before, turned, after = (load_file(n)["q"] for n in names)
+    assert not np.array_equal(before, turned)
+    unit = float(np.finfo(dtype).eps)
+    assert np.max(np.abs(after - before)) <= 4 * unit * np.max(np.abs(before))
+
+
+def test_layouts_say_the_same(cli, config, tensors, tmp_path):
+    q = tensors["q"]
+    files = {
+        "bthd": q,
+        "bhtd": np.ascontiguousarray(q.transpose(0, 2, 1, 3)),
+        "thd": q[0],
+    }
+    results = {}
+    for layout, data in files.items():
+        source, target = tmp_path / f"{layout}.in", tmp_path / f"{layout}.out"
+        save_file({"q": data}, source)
+        rotate(cli, config, source, target, "--layout", layout, "--positions", "77")
+        results[layout] = load_file(target)["q"]
+    np.testing.assert_array_equal(results["bhtd"].transpose(0, 2, 1, 3), results["bthd"])
+    np.testing.assert_array_equal(results["thd"], results["bthd"][0])
+
+
+def test_output_may_be_the_input(cli, config, tensors, tmp_path):
+    path, other = tmp_path / "qk.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors, path)
+    rotate(cli, config, path, other)
+    rotate(cli, config, path, path)
+    np.testing.assert_array_equal(load_file(path)["q"], load_file(other)["q"])
+
+
+def test_every_kernel_gives_the_same_file(cli, config, tensors, tmp_path):
+    source = tmp_path / "in.safetensors"
+    save_file(tensors, source)
+    files = set()
+    kernels = json.loads(cli("kernels", "--json").stdout)["kernels"]
+    for kernel in kernels:
+        if kernel["supported"]:
+            target = tmp_path / f"{kernel['name']}.safetensors"
+            rotate(
+                cli,
+                config,
+                source,
+                target,
+                "--kernel",
+                kernel["name"],
+                "--threads",
+                "1",
+            )
+            files.add(target.read_bytes())
+    assert len(files) == 1
+
+
+def test_parity_arithmetic_is_another_arithmetic(cli, config, tensors, tmp_path):
+    source = tmp_path / "in.safetensors"
+    save_file(tensors, source)
+    exact, parity = tmp_path / "exact.safetensors", tmp_path / "parity.safetensors"
+    rotate(cli, config, source, exact, "--positions", "30000")
+    rotate(cli, config, source, parity, "--positions", "30000", "--arithmetic", "parity_p2")
+    a, b = load_file(exact)["q"], load_file(parity)["q"]
+    assert not np.array_equal(a, b)
+    # Both are the same rotation but for the fp32 angle: position · ω rounded to 24 bits.
+    angle_error = 30005 * float(np.finfo(np.float32).eps)
+    assert np.max(np.abs(a - b)) <= angle_error * 2 * np.max(np.abs(tensors["q"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--tensor", "nothing"], ["--tensor", "nothing"]),
+        (["--tensor", "v"], ["--tensor", "v", "48", "64"]),
+        (["--tensor", "ids"], ["--tensor", "ids", "I64"]),
+        (["--positions", "nowhere"], ["--positions", "nowhere"]),
+        (["--positions", "v"], ["--positions", "v"]),
+        (["--layout", "thd"], ["--layout", "thd"]),
+        (["--layout", "dhtb"], ["--layout"]),
+        (["--positions", str(2**36)], [str(2**36)]),
+    ],
+)
+def test_rotate_refuses_in_one_sentence_and_writes_nothing(
+    cli, config, tensors, tmp_path, options, names
+):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors, source)
+    before = sorted(tmp_path.iterdir())
+    result = cli("rotate", config, "--input", source, "--output", target, *options)
+    assert_one_sentence(result, 2, *names)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_truncated_file_is_refused(cli, config, tensors, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors, source)
+    source.write_bytes(source.read_bytes()[:-1])
+    assert_one_sentence(
+        cli("rotate", config, "--input", source, "--output", target),
+        2,
+        "in.safetensors",
+    )
+    assert not target.exists()
+
+
+def test_an_output_that_cannot_be_written_is_failed_work(cli, config, tensors, tmp_path):
+    source = tmp_path / "in.safetensors"
+    save_file(tensors, source)
+    target = tmp_path / "no folder" / "out.safetensors"
+    assert_one_sentence(
+        cli("rotate", config, "--input", source, "--output", target), 1, "no folder"
+    )

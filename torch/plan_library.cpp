@@ -1,0 +1,97 @@
+// Plans for the Python package, as a C interface without PyTorch (python/ropewalk/plans.py loads it
+// with ctypes), so that plans and the reference work where the operators cannot be loaded.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "plan_text.h"
+#include "ropewalk/config.h"
+#include "ropewalk/error.h"
+#include "ropewalk/export.h"
+
+namespace {
+
+using namespace ropewalk;
+
+thread_local std::string result;
+
+/// Runs make() and keeps its text; returns 0 or the error's code, the text then being the message.
+template <class Make>
+int keep(Make&& make) noexcept {
+  try {
+    result = make();
+    return 0;
+  } catch (const Error& error) {
+    result = error.what();
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    result = error.what();
+    return -1;
+  }
+}
+
+RotaryPlan plain_plan(std::int64_t head_dim, double base, std::int64_t rotary_dim,
+                      std::int64_t offset, const char* pairing) {
+  const std::int64_t width = rotary_dim == 0 ? head_dim : rotary_dim;
+  if (width > head_dim) return make_plan(head_dim, base, width);  // refuses, naming both
+  PlanSpec spec = make_plan(width, base, 0, pairing_from_name(pairing)).spec();
+  spec.head_dim = head_dim;
+  spec.window.offset = offset;
+  return RotaryPlan(std::move(spec));
+}
+
+std::string facts_of(const RotaryPlan& plan) {
+  return nlohmann::json{{"fingerprint", plan.fingerprint()},
+                        {"description", to_string(plan)},
+                        {"frequencies", plan.frequencies()},
+                        {"model_frequencies", plan.model_frequencies()},
+                        {"axis", plan.axis()}}
+      .dump();
+}
+
+}  // namespace
+
+extern "C" {
+
+/// The text of the last call on this thread: the answer, or the message of the failure.
+ROPEWALK_API const char* ropewalk_python_text() { return result.c_str(); }
+
+ROPEWALK_API int ropewalk_python_make_plan(std::int64_t head_dim, double base,
+                                           std::int64_t rotary_dim, std::int64_t offset,
+                                           const char* pairing) {
+  return keep([&] {
+    return torch_ops::text_of(plain_plan(head_dim, base, rotary_dim, offset, pairing));
+  });
+}
+
+/// `length` 0: none.
+ROPEWALK_API int ropewalk_python_plan_from_config(const char* json, const char* layer_type,
+                                                  std::int64_t length, int model_frequencies,
+                                                  const char* arithmetic) {
+  return keep([&] {
+    PlanOptions options{.layer_type = layer_type,
+                        .length = {},
+                        .frequency_precision = model_frequencies != 0 ? FrequencyPrecision::model
+                                                                      : FrequencyPrecision::formula,
+                        .arithmetic = arithmetic_from_name(arithmetic)};
+    if (length > 0) options.length = length;
+    return torch_ops::text_of(make_plan(parse_config(json), options));
+  });
+}
+
+/// Validates a plan's text and writes it in the one form that equal plans share.
+ROPEWALK_API int ropewalk_python_normalise_plan(const char* text) {
+  return keep([&] { return torch_ops::text_of(torch_ops::plan_from_text(text)); });
+}
+
+/// JSON: fingerprint, description, frequencies, model_frequencies and axis of a plan.
+ROPEWALK_API int ropewalk_python_plan_facts(const char* text) {
+  return keep([&] { return facts_of(torch_ops::plan_from_text(text)); });
+}
+
+ROPEWALK_API const char* ropewalk_python_version() { return ROPEWALK_VERSION; }
+
+}  // extern "C"
