@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
-from .call import Call, table_gradients
+from .call import Call, table_gradients, table_tangent
 from .ops import LOAD_PROBLEM
 
 if LOAD_PROBLEM is None:
@@ -131,12 +131,11 @@ class _RotateTransformable(Function):
         tangents = Call(*tangents)
         out_q, out_k = _rotate_some(tq, tk, call)
         if tangents.cos is not None or tangents.sin is not None:
-            # The rotation is linear in the table too.
             tables = [torch.zeros_like(table) if tangent is None else tangent
                       for tangent, table in ((tangents.cos, call.cos), (tangents.sin, call.sin))]  # fmt: skip
-            dq, dk = rotate(q, k, call._replace(cos=tables[0], sin=tables[1]))
-            out_q = dq if out_q is None else out_q + dq
-            out_k = dk if out_k is None or dk is None else out_k + dk
+            tangents = tangents._replace(cos=tables[0], sin=tables[1])
+            out_q = out_q + table_tangent(q, tangents, call)
+            out_k = None if k is None else out_k + table_tangent(k, tangents, call)
         return out_q, out_k
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .pairs import Geometry, split_read, split_written
+from .pairs import Geometry, join_written, split_read, split_written
 from .plans import Plan
 from .positions import positions_from_cu_seqlens
 
@@ -74,15 +74,53 @@ def table_gradients(pairs_of_x_and_g: list[tuple[Tensor, Tensor]], call: Call) -
         dsin = dsin + (g1 * x0 - g0 * x1).sum(call.head_axis)
     if call.inverse:
         dsin = -dsin
-    batch, tokens = (1, *dcos.shape[:-1])[-2:]
-    rows = token_positions(call, batch, tokens, dcos.device).expand(batch, tokens).long()
-    used = None if call.padding is None else (rows != call.padding)
-    if used is not None:
-        rows = torch.where(used, rows, 0)
+    rows, used = _table_rows(call, dcos)
     return tuple(
-        _scatter(values.reshape(batch * tokens, -1), rows.reshape(-1), used, table, plan)
+        _scatter(values.reshape(rows.numel(), -1), rows.reshape(-1), used, table, plan)
         for values, table in ((dcos, call.cos), (dsin, call.sin))
     )
+
+
+def table_tangent(x: Tensor, tangents: Call, call: Call) -> Tensor:
+    """The tangent of y = rotation of x that tangents of cos and sin cause: the adjoint of
+    :func:`table_gradients`."""
+    plan = Geometry(*geometry_of(call.plan))
+    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+    x0, x1 = (t.to(exact) for t in split_read(x, plan, call.inverse))
+    rows, used = _table_rows(call, x.select(call.head_axis, 0))
+    dcos, dsin = (
+        _half_width(table, plan).to(exact)[rows].unsqueeze(call.head_axis)
+        for table in (tangents.cos, tangents.sin)
+    )
+    if used is not None:
+        dcos, dsin = (torch.where(used[:, :, None].unsqueeze(call.head_axis), t, 0.0)
+                      for t in (dcos, dsin))  # fmt: skip
+    if x.dim() == 3:
+        dcos, dsin = dcos[0], dsin[0]
+    if call.inverse:
+        dsin = -dsin
+    y0, y1 = x0 * dcos - x1 * dsin, x1 * dcos + x0 * dsin
+    return join_written(y0, y1, torch.zeros_like(x), plan, call.inverse)
+
+
+def _table_rows(call: Call, values: Tensor) -> tuple[Tensor, Tensor | None]:
+    """(batch, token) rows of the table, and which are used (None: all). ``values`` has the shape
+    (batch, token, …) or (token, …)."""
+    batch, tokens = (1, *values.shape[:-1])[-2:]
+    rows = token_positions(call, batch, tokens, values.device).expand(batch, tokens).long()
+    if call.padding is None:
+        return rows, None
+    used = rows != call.padding
+    return torch.where(used, rows, 0), used
+
+
+def _half_width(table: Tensor, plan: Geometry) -> Tensor:
+    """The mean of the two copies of every value in a full-width table."""
+    if table.size(1) != plan.rotary_dim:
+        return table
+    if plan.pairing == "interleaved":
+        return table.unflatten(1, (-1, 2)).mean(2)
+    return table.unflatten(1, (2, -1)).mean(1)
 
 
 def _scatter(values: Tensor, rows: Tensor, used: Tensor | None, table: Tensor, plan: Geometry) -> Tensor:

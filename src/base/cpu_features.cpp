@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 namespace ropewalk {
@@ -19,6 +20,19 @@ bool supports_f16c() noexcept {
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 #endif
+
+/// Bytes of one cache as the kernel shows it, 0 where there is none. sysconf is no substitute: on
+/// some processors it adds up the last-level caches of a whole socket.
+std::size_t cache_bytes(int index) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return 0;
+  unsigned long kibibytes = 0;
+  const int fields = std::fscanf(file, "%luK", &kibibytes);
+  std::fclose(file);
+  return fields == 1 ? static_cast<std::size_t>(kibibytes) << 10 : 0;
+}
 
 }  // namespace
 
@@ -42,11 +56,9 @@ const CpuFeatures& cpu_features() noexcept {
 
 std::size_t last_level_cache_bytes() noexcept {
   static const std::size_t bytes = [] {
-    long largest = 0;
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-    largest = std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), sysconf(_SC_LEVEL3_CACHE_SIZE));
-#endif
-    return largest > 0 ? static_cast<std::size_t>(largest) : std::size_t{32} << 20;
+    std::size_t largest = 0;
+    for (int index = 0; index < 8; ++index) largest = std::max(largest, cache_bytes(index));
+    return largest > 0 ? largest : std::size_t{32} << 20;
   }();
   return bytes;
 }

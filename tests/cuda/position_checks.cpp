@@ -202,7 +202,8 @@ void check_edges(Report& report) {
   }
 
   // A layer without a rotary embedding copies.
-  PlanSpec spec = plan.spec();
+  PlanSpec spec;
+  spec.head_dim = kDim;
   spec.rotates = false;
   HostTensor in(Dtype::bfloat16, {2, 5, kHeads, kDim});
   verify::Random(6).fill(in.view());

@@ -31,10 +31,14 @@ inline constexpr VectorShape kShapes16Half[] = {
     {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::sweep, 4, 1, false},
     {Source::integer, Map::sweep, 4, 2, false},  {Source::integer, Map::sweep, 4, 4, false},
     {Source::integer, Map::sweep, 4, 1, true},   {Source::integer, Map::sweep, 4, 2, true},
+    {Source::integer, Map::sweep, 4, 4, true},   {Source::integer, Map::sweep, 8, 1, false},
+    {Source::integer, Map::sweep, 8, 2, false},  {Source::integer, Map::tokens, 4, 1, false},
     {Source::general, Map::sweep, 4, 1, false},  {Source::general, Map::sweep, 4, 2, false},
     {Source::table, Map::sweep, 4, 1, false},
 };
 inline constexpr VectorShape kShapes16Interleaved[] = {
+    {Source::integer, Map::sweep, 1, 4, false},  {Source::integer, Map::tokens, 1, 2, false},
+    {Source::integer, Map::tokens, 4, 1, false},
     {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::tokens, 2, 2, false},
     {Source::integer, Map::sweep, 2, 1, false},  {Source::integer, Map::sweep, 2, 2, false},
     {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::sweep, 4, 1, false},
@@ -43,6 +47,7 @@ inline constexpr VectorShape kShapes16Interleaved[] = {
     {Source::table, Map::sweep, 4, 1, false},
 };
 inline constexpr VectorShape kShapes32[] = {
+    {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::tokens, 2, 2, false},
     {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::sweep, 2, 1, false},
     {Source::integer, Map::sweep, 2, 2, false},  {Source::integer, Map::sweep, 4, 1, false},
     {Source::integer, Map::sweep, 4, 2, false},  {Source::general, Map::sweep, 4, 1, false},

@@ -118,6 +118,10 @@ __device__ __forceinline__ Place place_of(const ViewArgs& view, std::uint32_t g,
 template <class T>
 inline constexpr bool kThreadsMeet = T::kFullRow || T::kMixed;
 
+/// Named only where the compiler, left alone, takes so few registers that it spills.
+template <class T>
+inline constexpr int kLeastBlocks = T::kPairs * T::kHeads >= 16 ? 4 : 1;
+
 template <class T>
 __device__ __forceinline__ void rotate_chunks(const Args& a, const Chunk<T::kReadBytes>* in,
                                               const typename T::Compute* c,
@@ -196,7 +200,7 @@ struct FullRow {
 };
 
 template <class T>
-__global__ void __launch_bounds__(256) rotate_vectors(const __grid_constant__ Args a) {
+__global__ void __launch_bounds__(256, kLeastBlocks<T>) rotate_vectors(const __grid_constant__ Args a) {
   using V = typename T::V;
   using Real = typename V::Real;
   if (a.programmatic != 0) start_dependents();
