@@ -34,7 +34,7 @@ set(ROPEWALK_HAVE_CUDA ON)
 # Products and sums are fused only where the source says so, as on the CPU.
 add_library(ropewalk_cuda_flags INTERFACE)
 target_compile_options(ropewalk_cuda_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xptxas=-v;-Xptxas=--warn-on-spills;-diag-suppress=20208>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xptxas=-v;-Xptxas=--warn-on-spills;-diag-suppress=20208,128>)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
   target_compile_options(ropewalk_cuda_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-compress-mode=size>)

@@ -23,11 +23,15 @@ struct FloorTask {
 
 std::vector<FloorTask> floor_tasks(const Case& c, const Buffer& from, const Buffer& to) {
   const std::size_t bytes = to.size();
-  if (c.in_place) {
-    return {{"read-modify-write",
-             {[&c, &to, bytes] { read_modify_write(to.data(), bytes, c.threads); }}}};
-  }
   std::vector<FloorTask> tasks;
+  if (c.in_place) {
+    for (const PassKind kind : pass_kinds()) {
+      tasks.push_back({name_of(kind), {[&c, &to, bytes, kind] {
+                         read_modify_write(kind, to.data(), bytes, c.threads);
+                       }}});
+    }
+    return tasks;
+  }
   for (const CopyKind kind : copy_kinds()) {
     tasks.push_back({name_of(kind), {[&c, &from, &to, bytes, kind] {
                        copy(kind, to.data(), from.data(), bytes, c.threads);

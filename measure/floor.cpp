@@ -20,8 +20,10 @@ std::vector<Floor> measure_floors(std::int64_t moved_bytes, int threads,
     floors.push_back({std::string(name_of(kind)), false, static_cast<std::int64_t>(2 * bytes), {}});
     tasks.push_back({[&, kind] { copy(kind, to.data(), from.data(), bytes, threads); }});
   }
-  floors.push_back({"read-modify-write", true, static_cast<std::int64_t>(2 * bytes), {}});
-  tasks.push_back({[&] { read_modify_write(to.data(), bytes, threads); }});
+  for (const PassKind kind : pass_kinds()) {
+    floors.push_back({std::string(name_of(kind)), true, static_cast<std::int64_t>(2 * bytes), {}});
+    tasks.push_back({[&, kind] { read_modify_write(kind, to.data(), bytes, threads); }});
+  }
   const std::vector<Timing> timings = time_in_turns(tasks, options);
   for (std::size_t i = 0; i < floors.size(); ++i) floors[i].timing = timings[i];
   return floors;

@@ -157,7 +157,7 @@ void check_together(const StableTensor& q, const std::optional<StableTensor>& k,
 
 Positions positions_of(const RotateArguments& arguments, const StableTensor& q,
                        const TensorView& view) {
-  const auto& [plan, start, tokens, starts, cu_seqlens, cos, sin, token_dim, padding, fractional,
+  const auto& [plan, token_dim, start, tokens, starts, cu_seqlens, cos, sin, padding, fractional,
                inverse] = arguments;
   Positions positions = Positions::from_offset(start);
   if (tokens.has_value()) {

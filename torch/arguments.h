@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "ropewalk/rotate.h"
 
@@ -16,14 +16,14 @@ using StableTensor = torch::stable::Tensor;
 
 /// The arguments of every rotate operator after q and k, in schema order (torch/schemas.h).
 struct RotateArguments {
-  const std::string& plan;
+  std::string_view plan;
+  std::int64_t token_dim;
   std::int64_t start;
   const std::optional<StableTensor>& positions;
   const std::optional<StableTensor>& starts;
   const std::optional<StableTensor>& cu_seqlens;
   const std::optional<StableTensor>& cos;
   const std::optional<StableTensor>& sin;
-  std::int64_t token_dim;
   std::optional<std::int64_t> padding;
   bool fractional;
   bool inverse;

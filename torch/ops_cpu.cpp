@@ -6,6 +6,7 @@
 #include <array>
 
 #include "arguments.h"
+#include "plan_argument.h"
 #include "plan_text.h"
 #include "ropewalk/error.h"
 #include "ropewalk/rotate.h"
@@ -65,42 +66,39 @@ void check_optional_pairs(const OptionalTensor& a, const OptionalTensor& b, cons
 }
 
 std::tuple<StableTensor, OptionalTensor> rotate_cpu(
-    const StableTensor& q, const OptionalTensor& k, const std::string& plan, std::int64_t start,
+    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start,
     const OptionalTensor& positions, const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-    const OptionalTensor& cos, const OptionalTensor& sin, std::int64_t token_dim,
+    const OptionalTensor& cos, const OptionalTensor& sin,
     std::optional<std::int64_t> padding, bool fractional, bool inverse) {
   check_optional_pairs(cos, sin, "cos, sin");
   StableTensor q_out = torch::stable::empty_like(q);
   OptionalTensor k_out;
   if (k.has_value()) k_out = torch::stable::empty_like(*k);
   rotate_into(q, k, q_out, k_out,
-              {plan, start, positions, starts, cu_seqlens, cos, sin, token_dim, padding, fractional,
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
                inverse});
   return {std::move(q_out), std::move(k_out)};
 }
 
-void rotate_inplace_cpu(const StableTensor& q, const OptionalTensor& k, const std::string& plan,
-                        std::int64_t start, const OptionalTensor& positions,
+void rotate_inplace_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
                         const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                        const OptionalTensor& cos, const OptionalTensor& sin,
-                        std::int64_t token_dim, std::optional<std::int64_t> padding,
+                        const OptionalTensor& cos, const OptionalTensor& sin, std::optional<std::int64_t> padding,
                         bool fractional, bool inverse) {
   check_optional_pairs(cos, sin, "cos, sin");
   rotate_into(q, k, q, k,
-              {plan, start, positions, starts, cu_seqlens, cos, sin, token_dim, padding, fractional,
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
                inverse});
 }
 
-void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const std::string& plan,
-                    std::int64_t start, const OptionalTensor& positions,
+void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
                     const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                    const OptionalTensor& cos, const OptionalTensor& sin, std::int64_t token_dim,
+                    const OptionalTensor& cos, const OptionalTensor& sin,
                     std::optional<std::int64_t> padding, bool fractional, bool inverse,
                     const StableTensor& q_out, const OptionalTensor& k_out) {
   check_optional_pairs(cos, sin, "cos, sin");
   check_optional_pairs(k, k_out, "k, k_out");
   rotate_into(q, k, q_out, k_out,
-              {plan, start, positions, starts, cu_seqlens, cos, sin, token_dim, padding, fractional,
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
                inverse});
 }
 

@@ -1,8 +1,6 @@
 // Plans for the Python package, as a C interface without PyTorch (python/ropewalk/plans.py loads it
 // with ctypes), so that plans and the reference work where the operators cannot be loaded.
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,16 +31,6 @@ int keep(Make&& make) noexcept {
   }
 }
 
-RotaryPlan plain_plan(std::int64_t head_dim, double base, std::int64_t rotary_dim,
-                      std::int64_t offset, const char* pairing) {
-  const std::int64_t width = rotary_dim == 0 ? head_dim : rotary_dim;
-  if (width > head_dim) return make_plan(head_dim, base, width);  // refuses, naming both
-  PlanSpec spec = make_plan(width, base, 0, pairing_from_name(pairing)).spec();
-  spec.head_dim = head_dim;
-  spec.window.offset = offset;
-  return RotaryPlan(std::move(spec));
-}
-
 std::string facts_of(const RotaryPlan& plan) {
   return nlohmann::json{{"fingerprint", plan.fingerprint()},
                         {"description", to_string(plan)},
@@ -63,7 +51,7 @@ ROPEWALK_API int ropewalk_python_make_plan(std::int64_t head_dim, double base,
                                            std::int64_t rotary_dim, std::int64_t offset,
                                            const char* pairing) {
   return keep([&] {
-    return torch_ops::text_of(plain_plan(head_dim, base, rotary_dim, offset, pairing));
+    return torch_ops::plain_text(head_dim, base, rotary_dim, offset, pairing_from_name(pairing));
   });
 }
 
@@ -84,7 +72,7 @@ ROPEWALK_API int ropewalk_python_plan_from_config(const char* json, const char* 
 
 /// Validates a plan's text and writes it in the one form that equal plans share.
 ROPEWALK_API int ropewalk_python_normalise_plan(const char* text) {
-  return keep([&] { return torch_ops::text_of(torch_ops::plan_from_text(text)); });
+  return keep([&] { return torch_ops::normalised_text(text); });
 }
 
 /// JSON: fingerprint, description, frequencies, model_frequencies and axis of a plan.

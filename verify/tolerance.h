@@ -77,6 +77,37 @@ struct ExactElement {
          smallest_subnormal(stored);
 }
 
+/// What exact_bound comes to, whatever the position, where no input is beyond 1 in magnitude and
+/// the amplitude is 1: then |y| ≤ √2 and |x_cos| + |x_sin| ≤ 2.
+[[nodiscard]] inline double unit_input_bound(Dtype dtype) noexcept {
+  constexpr double kRootTwo = 1.4142135623730952;
+  const auto u_out = static_cast<double>(unit_roundoff(dtype));
+  const auto u_c = static_cast<double>(unit_roundoff(compute_type(dtype)));
+  return kRootTwo * u_out + 2 * trig_error(dtype) + (1 + kRootTwo) * u_c;
+}
+
+/// Half a unit of the last of so many decimals: how far a value may be from one that was printed.
+[[nodiscard]] constexpr double printed_decimals(int decimals) noexcept {
+  double half_unit = 0.5;
+  for (int i = 0; i < decimals; ++i) half_unit /= 10;
+  return half_unit;
+}
+
+/// The same relative to the value, for values printed with so many significant digits.
+[[nodiscard]] constexpr double printed_digits(int digits) noexcept {
+  return printed_decimals(digits - 1);
+}
+
+/// The relative error of `count` roundings to nearest, one after the other. For a short formula
+/// that two programs evaluate, each rounding where it likes: count those of both. A function that
+/// is good to one unit in the last place counts as two.
+[[nodiscard]] inline double roundings(Dtype dtype, int count) noexcept {
+  return count * static_cast<double>(unit_roundoff(dtype));
+}
+
+/// How far the oracle's own cosines and sines may be from identities that the true ones fulfil.
+inline constexpr double kOracleError = 1e-32;
+
 /// Least share of correctly rounded 16-bit outputs on normal data.
 inline constexpr double kCorrectlyRoundedShare = 0.9995;
 

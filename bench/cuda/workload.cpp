@@ -22,6 +22,7 @@ RotaryPlan plan_of(const Case& c) {
   spec.window = {c.offset, c.rotary_dim};
   if (c.where == Where::axes3) {  // the sections 16, 24, 24 of Qwen2-VL, scaled
     spec.axes = 3;
+    spec.axis.clear();
     for (std::int64_t i = 0; i < c.rotary_dim / 2; ++i) {
       const std::int64_t eighth = i * 16 / c.rotary_dim;
       spec.axis.push_back(static_cast<std::uint8_t>(eighth < 2 ? 0 : (eighth < 5 ? 1 : 2)));

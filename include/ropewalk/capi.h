@@ -169,6 +169,7 @@ typedef struct ropewalk_positions {
   int32_t has_padding;    /* not 0: rows at position `padding` are passed through */
   int64_t padding;
   int64_t sequences; /* kind packed */
+  int64_t batches;   /* per_token: batch rows data describes (1 broadcasts); 0: not stated */
 } ropewalk_positions;
 
 /* Every batch row starts at `start`. */

@@ -20,34 +20,39 @@ if LOAD_PROBLEM is None:
     _op_inplace = torch.ops.ropewalk._rotate_.default
     _op_out = torch.ops.ropewalk._rotate.out
 
-    @torch.library.register_vmap("ropewalk::_rotate")
-    def _vmap_of_op(info, in_dims, q, k, *arguments):
-        # A tangent or a gradient can be batched where the call that made it was not.
-        arguments = (*arguments, *Call("")[len(arguments) + 1 :])
-        in_dims = (*in_dims, *[None] * (2 + len(arguments) - len(in_dims)))
-        return _vmap(info, in_dims, q, k, *arguments)
+    torch.library.register_vmap("ropewalk::_rotate", lambda *arguments: _vmap(*arguments))
+
 
 _is_compiling = torch.compiler.is_compiling
 _is_grad_enabled = torch.is_grad_enabled
 _transforms_active = torch._C._are_functorch_transforms_active
-_increment_version = torch.autograd.graph.increment_version
+_increment_version = torch._C._increment_version
 
 Pair = tuple[Tensor, "Tensor | None"]
 
 
-def _needs_grad(q: Tensor, k: Tensor | None, call: Call) -> bool:
+# Below, `call` is a Call, or the first fields of one: most calls need few arguments, and every one
+# that is passed costs time.
+_COS, _SIN = Call._fields.index("cos"), Call._fields.index("sin")
+
+
+def _table_needs_grad(call: tuple) -> bool:
     return (
-        q.requires_grad
-        or (k is not None and k.requires_grad)
-        or (call.cos is not None and (call.cos.requires_grad or call.sin.requires_grad))
+        len(call) > _COS
+        and call[_COS] is not None
+        and (call[_COS].requires_grad or call[_SIN].requires_grad)
     )
+
+
+def _needs_grad(q: Tensor, k: Tensor | None, call: tuple) -> bool:
+    return q.requires_grad or (k is not None and k.requires_grad) or _table_needs_grad(call)
 
 
 def _is_transformed() -> bool:
     return _transforms_active() or forward_ad._current_level >= 0
 
 
-def rotate(q: Tensor, k: Tensor | None, call: Call) -> Pair:
+def rotate(q: Tensor, k: Tensor | None, call: tuple) -> Pair:
     """Out of place, with every derivative that eager PyTorch has; backward alone when compiled."""
     if not _is_compiling() and _is_transformed():
         return _RotateTransformable.apply(q, k, *call)
@@ -85,13 +90,12 @@ def _pull_back(ctx, gq: Tensor | None, gk: Tensor | None) -> tuple[Tensor | None
         gq if needs[0] else None, gk if needs[1] else None, call._replace(inverse=not call.inverse)
     )
     gradients = Call(*[None] * len(call))
-    at = 2 + Call._fields.index("cos")
-    if needs[at] or needs[at + 1]:
+    if len(needs) > 2 + _SIN and (needs[2 + _COS] or needs[2 + _SIN]):
         known = [(x, g) for x, g in ((q, gq), (k, gk)) if x is not None and g is not None]
         if known:
             dcos, dsin = table_gradients(known, call)
             gradients = gradients._replace(cos=dcos, sin=dsin)
-    return (dq, dk, *gradients)
+    return (dq, dk, *gradients)[: len(needs)]
 
 
 class _Rotate(Function):
@@ -99,7 +103,7 @@ class _Rotate(Function):
     def forward(ctx, q, k, *arguments):
         call = Call(*arguments)
         needs = ctx.needs_input_grad
-        table = call.cos is not None and (call.cos.requires_grad or call.sin.requires_grad)
+        table = _table_needs_grad(call)
         ctx.save_for_backward(*_keep(ctx, call, *((q, k) if table else (None, None))))
         ctx.set_materialize_grads(False)
         result = _op(q, k, *arguments)
@@ -128,7 +132,7 @@ class _RotateTransformable(Function):
     @staticmethod
     def jvp(ctx, tq, tk, *tangents):
         call, q, k = _kept(ctx)
-        tangents = Call(*tangents)
+        tangents = Call("")._replace(**dict(zip(Call._fields, tangents, strict=False)))
         out_q, out_k = _rotate_some(tq, tk, call)
         if tangents.cos is not None or tangents.sin is not None:
             tables = [torch.zeros_like(table) if tangent is None else tangent
@@ -152,7 +156,7 @@ def _vmap(info, in_dims, q: Tensor, k: Tensor | None, *arguments):
     for i in range(info.batch_size):
         q_i, k_i, *call_i = (
             value if dim is None else value.select(dim, i)
-            for value, dim in zip((q, k, *call), in_dims, strict=True)
+            for value, dim in zip((q, k, *arguments), in_dims, strict=True)
         )
         samples.append(rotate(q_i, k_i, Call(*call_i)))
     out_q = torch.stack([sample[0] for sample in samples])
@@ -177,13 +181,12 @@ def _vmap_over_data(in_dims, q: Tensor, k: Tensor | None, call: Call):
         for y, size in zip(results, sizes, strict=True)
     )
     dims = tuple(
-        None if size is None else y.dim() + head - 1
-        for y, size in zip(outputs, sizes, strict=True)
+        None if size is None else y.dim() + head - 1 for y, size in zip(outputs, sizes, strict=True)
     )
     return outputs, dims
 
 
-def rotate_inplace(q: Tensor, k: Tensor | None, call: Call) -> Pair:
+def rotate_inplace(q: Tensor, k: Tensor | None, call: tuple) -> Pair:
     """In place; returns q and k. A leaf that requires grad is refused, as PyTorch does."""
     compiling = _is_compiling()
     needs_grad = _is_grad_enabled() and _needs_grad(q, k, call)
@@ -201,7 +204,9 @@ def rotate_inplace(q: Tensor, k: Tensor | None, call: Call) -> Pair:
     return q, k
 
 
-def rotate_out(q: Tensor, k: Tensor | None, call: Call, q_out: Tensor, k_out: Tensor | None) -> Pair:
+def rotate_out(
+    q: Tensor, k: Tensor | None, call: Call, q_out: Tensor, k_out: Tensor | None
+) -> Pair:
     """Into given tensors; has no derivative, as PyTorch's own out= variants."""
     outputs = (q_out,) if k_out is None else (q_out, k_out)
     if _is_grad_enabled() and (_needs_grad(q, k, call) or any(t.requires_grad for t in outputs)):
@@ -218,13 +223,12 @@ def rotate_out(q: Tensor, k: Tensor | None, call: Call, q_out: Tensor, k_out: Te
 
 
 def _count_mutation(q: Tensor, k: Tensor | None) -> None:
-    if torch.is_inference_mode_enabled():
-        return
-    _increment_version(q if k is None else (q, k))
+    if not torch.is_inference_mode_enabled():
+        _increment_version((q,) if k is None else (q, k))
 
 
-def _rotate_inplace_with_grad(q: Tensor, k: Tensor | None, call: Call) -> None:
-    if call.cos is not None and (call.cos.requires_grad or call.sin.requires_grad):
+def _rotate_inplace_with_grad(q: Tensor, k: Tensor | None, call: tuple) -> None:
+    if _table_needs_grad(call):
         raise RuntimeError(
             "ropewalk: in place is not possible where cos or sin requires grad: their gradient "
             "needs the input, which would be overwritten"
@@ -242,7 +246,7 @@ def _rotate_inplace_with_grad(q: Tensor, k: Tensor | None, call: Call) -> None:
         rotate_inplace(k, None, call)
 
 
-def _rotate_two_views(q: Tensor, k: Tensor, call: Call) -> None:
+def _rotate_two_views(q: Tensor, k: Tensor, call: tuple) -> None:
     """Views of one buffer: the rotation is recorded on the buffer."""
     base = q._base
     if not base.is_contiguous():
@@ -250,8 +254,10 @@ def _rotate_two_views(q: Tensor, k: Tensor, call: Call) -> None:
             "ropewalk: q and k are views of one tensor that is not contiguous, and a Function cannot "
             "return two views: rotate out of place"
         )
-    places = tuple((x.size(), x.stride(), x.storage_offset() - base.storage_offset()) for x in (q, k))
-    _RotateViews.apply(base, places, call)
+    places = tuple(
+        (x.size(), x.stride(), x.storage_offset() - base.storage_offset()) for x in (q, k)
+    )
+    _RotateViews.apply(base, places, Call(*call))
 
 
 class _RotateInplace(Function):

@@ -17,13 +17,13 @@ TOKEN_DIM = {"bhtd": -2, "htd": -2, "bthd": -3, "thd": -3}
 
 class Call(NamedTuple):
     plan: str
+    token_dim: int = -2
     start: int = 0
     positions: Tensor | None = None
     starts: Tensor | None = None
     cu_seqlens: Tensor | None = None
     cos: Tensor | None = None
     sin: Tensor | None = None
-    token_dim: int = -2
     padding: int | None = None
     fractional: bool = False
     inverse: bool = False
@@ -58,7 +58,9 @@ def token_positions(call: Call, batch: int, tokens: int, device: torch.device) -
     return token + call.start
 
 
-def table_gradients(pairs_of_x_and_g: list[tuple[Tensor, Tensor]], call: Call) -> tuple[Tensor, ...]:
+def table_gradients(
+    pairs_of_x_and_g: list[tuple[Tensor, Tensor]], call: Call
+) -> tuple[Tensor, ...]:
     """Gradients to cos and sin, given (x, gradient of y) for each rotated tensor.
 
     From y0 = x0·c − x1·s and y1 = x1·c + x0·s. A full-width table holds every value twice; its
@@ -123,7 +125,9 @@ def _half_width(table: Tensor, plan: Geometry) -> Tensor:
     return table.unflatten(1, (2, -1)).mean(1)
 
 
-def _scatter(values: Tensor, rows: Tensor, used: Tensor | None, table: Tensor, plan: Geometry) -> Tensor:
+def _scatter(
+    values: Tensor, rows: Tensor, used: Tensor | None, table: Tensor, plan: Geometry
+) -> Tensor:
     if used is not None:
         values = torch.where(used.reshape(-1, 1), values, 0.0)
     total = values.new_zeros(table.size(0), plan.pairs).index_add(0, rows, values)

@@ -21,7 +21,16 @@ def _angles(plan: Plan, positions: Tensor) -> Tensor:
     return positions[torch.tensor(plan.axis)].movedim(0, -1) * frequencies
 
 
-def _cos_sin(call: Call, plan: Plan, batch: int, tokens: int, dtype: torch.dtype, device: torch.device):
+def _compute_dtype(plan: Plan, dtype: torch.dtype) -> torch.dtype:
+    """Of products and sums: parity_p0 rounds each to the dtype of the data."""
+    if plan.arithmetic == "parity_p4" or dtype == torch.float64:
+        return torch.float64
+    return dtype if plan.arithmetic == "parity_p0" else torch.float32
+
+
+def _cos_sin(
+    call: Call, plan: Plan, batch: int, tokens: int, dtype: torch.dtype, device: torch.device
+):
     positions = token_positions(call, batch, tokens, device)
     if call.cos is None:
         angles = _angles(plan, positions)
@@ -31,7 +40,7 @@ def _cos_sin(call: Call, plan: Plan, batch: int, tokens: int, dtype: torch.dtype
         step = 2 if plan.pairing == "interleaved" and call.cos.size(1) > plan.pairs else 1
         columns = slice(0, step * plan.pairs, step)
         cos, sin = call.cos[rows][..., columns], call.sin[rows][..., columns]
-    exact = torch.float64 if dtype == torch.float64 else torch.float32
+    exact = _compute_dtype(plan, dtype)
     return cos.to(exact).to(device), sin.to(exact).to(device)
 
 

@@ -9,15 +9,9 @@ from . import autograd
 from .call import TOKEN_DIM, Call
 from .errors import UnsupportedError
 from .fallback import rotate_reference
-from .ops import LOAD_PROBLEM, SERVED_DEVICES
+from .ops import LOAD_PROBLEM, SERVES_CPU, SERVES_CUDA
 from .parity import with_parity_table
 from .plans import Plan
-
-def _token_dim(layout: str) -> int:
-    try:
-        return TOKEN_DIM[layout]
-    except KeyError:
-        raise ValueError(f"layout: expected one of {', '.join(TOKEN_DIM)}, got {layout!r}") from None
 
 
 def make_call(
@@ -32,7 +26,21 @@ def make_call(
     padding: int | None,
     fractional: bool,
     inverse: bool,
-) -> Call:
+) -> tuple:
+    """A Call, or its first fields where the rest are at their defaults."""
+    token_dim = TOKEN_DIM.get(layout)
+    if token_dim is None:
+        raise ValueError(f"layout: expected one of {', '.join(TOKEN_DIM)}, got {layout!r}")
+    if (
+        cu_seqlens is None
+        and cos is None
+        and sin is None
+        and padding is None
+        and not (fractional or inverse)
+        and plan.is_exact
+        and not isinstance(offset, Tensor)
+    ):
+        return (plan.text, token_dim, offset, positions)
     starts = None
     if isinstance(offset, Tensor):
         starts, offset = offset, 0
@@ -44,23 +52,30 @@ def make_call(
     if cos is not None and cos.dim() == 3:
         positions, cos, sin = _rows_of_tokens(positions, starts, offset, cu_seqlens, cos, sin)
     call = Call(
-        plan.text, offset, positions, starts, cu_seqlens, cos, sin, _token_dim(layout), padding,
-        fractional, inverse,
+        plan.text, token_dim, offset, positions, starts, cu_seqlens, cos, sin, padding, fractional,
+        inverse,
     )  # fmt: skip
-    return call if plan.arithmetic == "exact" else with_parity_table(q, call)
+    return call if plan.is_exact else with_parity_table(q, call)
 
 
 def _rows_of_tokens(positions, starts, offset, cu_seqlens, cos: Tensor, sin: Tensor):
     """Tables (batch, token, columns) that are already one row per token."""
     if positions is not None or starts is not None or cu_seqlens is not None or offset != 0:
-        raise ValueError("cos, sin: tables of 3 dimensions are one row per token and take no positions")
+        raise ValueError(
+            "cos, sin: tables of 3 dimensions are one row per token and take no positions"
+        )
     rows = torch.arange(cos.size(0) * cos.size(1), device=cos.device).view(cos.shape[:2])
     return rows, cos.flatten(0, 1), sin.flatten(0, 1)
 
 
-def uses_reference(q: Tensor, fallback: str | None) -> bool:
+def uses_reference(q: Tensor, call: tuple, fallback: str | None) -> bool:
     """Whether the reference serves this tensor; UnsupportedError where nothing does."""
-    if q.device.type in SERVED_DEVICES:
+    if q.is_cpu and SERVES_CPU:
+        return False
+    if q.is_cuda and SERVES_CUDA:
+        # The CUDA operators read no tables; plain PyTorch serves those.
+        return len(call) == len(Call._fields) and call.cos is not None
+    if q.is_meta and SERVES_CPU:
         return False
     if fallback not in (None, "reference"):
         raise ValueError(f'fallback: expected None or "reference", got {fallback!r}')
@@ -112,8 +127,8 @@ def rotate(
     call = make_call(
         plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
     )
-    if uses_reference(q, fallback):
-        result = rotate_reference(q, k, call)
+    if uses_reference(q, call, fallback):
+        result = rotate_reference(q, k, Call(*call))
         if out is not None:
             for target, source in zip(_out_pair(out, k), result, strict=True):
                 if target is not None:
@@ -157,8 +172,8 @@ def rotate_(
     call = make_call(
         plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
     )
-    if uses_reference(q, fallback):
-        for target, source in zip((q, k), rotate_reference(q, k, call), strict=True):
+    if uses_reference(q, call, fallback):
+        for target, source in zip((q, k), rotate_reference(q, k, Call(*call)), strict=True):
             if target is not None:
                 target.copy_(source)
     else:

@@ -92,7 +92,9 @@ def _register() -> None:
         torch.library.register_fake(f"ropewalk::{name}.out", _fake_inplace, lib=library)
     ops = torch.ops.ropewalk
     library.impl("rotate", _guarded(ops.rotate.default, lambda args, kwargs: ()), "Autograd")
-    library.impl("rotate_", _guarded(ops.rotate_.default, lambda args, kwargs: args[:2]), "Autograd")
+    library.impl(
+        "rotate_", _guarded(ops.rotate_.default, lambda args, kwargs: args[:2]), "Autograd"
+    )
     library.impl(
         "rotate.out",
         _guarded(ops.rotate.out, lambda args, kwargs: (kwargs["q_out"], kwargs.get("k_out"))),
@@ -103,11 +105,8 @@ def _register() -> None:
 #: Why the operators are not available; None where they are.
 LOAD_PROBLEM = _load()
 
-#: Device types that the operators serve.
-SERVED_DEVICES: frozenset[str] = frozenset()
+SERVES_CPU = LOAD_PROBLEM is None
+SERVES_CUDA = SERVES_CPU and torch.version.cuda is not None and _CUDA.exists()
 
-if LOAD_PROBLEM is None:
+if SERVES_CPU:
     _register()
-    SERVED_DEVICES = frozenset({"cpu", "meta"})
-    if torch.version.cuda is not None and _CUDA.exists():
-        SERVED_DEVICES |= {"cuda"}

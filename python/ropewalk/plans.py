@@ -1,7 +1,7 @@
 """Plans: everything about a rotation except the data, made and checked by the C++ core.
 
 A plan crosses into the operators, into exported programs and into pickles as its text, one line of
-JSON that lists the fields which differ from their defaults. Equal plans have equal texts.
+JSON that lists the fields which differ from their defaults, frequencies as the digits of their bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def _core() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(_LIBRARY))
     except OSError as error:
-        raise UnsupportedError(f"ropewalk: the library of plans cannot be loaded: {error}") from None
+        raise UnsupportedError(
+            f"ropewalk: the library of plans cannot be loaded: {error}"
+        ) from None
     int64, text = ctypes.c_int64, ctypes.c_char_p
     library.ropewalk_python_text.restype = text
     library.ropewalk_python_version.restype = text
@@ -58,10 +60,12 @@ def core_version() -> str:
 class Plan:
     """An immutable rotation plan. Make one with :func:`make_plan` or :func:`plan_from_config`."""
 
-    __slots__ = ("text", "_fields", "_facts")
+    __slots__ = ("_facts", "_fields", "is_exact", "text")
 
     #: The plan as one line of JSON.
     text: str
+    #: Whether the arithmetic is exact, that is, needs no table.
+    is_exact: bool
 
     def __init__(self, text: str) -> None:
         """Reads back ``plan.text``; PlanError where the core refuses it."""
@@ -71,6 +75,7 @@ class Plan:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "_fields", json.loads(text))
         object.__setattr__(self, "_facts", None)
+        object.__setattr__(self, "is_exact", self.arithmetic == "exact")
 
     @classmethod
     def _from_core(cls, text: str) -> Plan:
@@ -173,10 +178,12 @@ class Plan:
         return f"Plan({self._fact('description')})"
 
     def __eq__(self, other: object) -> bool:
-        return self.text == other.text if isinstance(other, Plan) else NotImplemented
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return self.text == other.text or self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
-        return hash(self.text)
+        return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[type[Plan], tuple[str]]:
         return Plan, (self.text,)

@@ -29,7 +29,9 @@ def positions_from_mask(mask: Tensor, padding: int = 0) -> Tensor:
     return torch.where(real, count - first, padding)
 
 
-def positions_from_cu_seqlens(cu_seqlens: Tensor, total: int, starts: Tensor | None = None) -> Tensor:
+def positions_from_cu_seqlens(
+    cu_seqlens: Tensor, total: int, starts: Tensor | None = None
+) -> Tensor:
     """Positions (total,) of packed sequences: token t of sequence s stands at t - cu_seqlens[s]
     (+ starts[s])."""
     token = torch.arange(total, device=cu_seqlens.device)

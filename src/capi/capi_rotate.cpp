@@ -64,6 +64,7 @@ ropewalk_positions ropewalk_positions_from_tokens(const int64_t* data, int64_t c
   positions.data = data;
   positions.count = count;
   positions.token_stride = 1;
+  positions.batches = 1;
   return positions;
 }
 

@@ -66,6 +66,7 @@ Positions positions_from(const ropewalk_positions* positions) {
   result.data = given.data;
   result.axes = given.axes == 0 ? 1 : given.axes;
   result.count = given.count;
+  result.batches = given.batches;
   result.axis_stride = given.axis_stride;
   result.batch_stride = given.batch_stride;
   result.token_stride = given.token_stride;

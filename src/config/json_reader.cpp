@@ -1,6 +1,9 @@
 #include "config/json_reader.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -13,15 +16,64 @@ using nlohmann::json;
 constexpr int kDeepest = 64;
 constexpr double kLargestInteger = 0x1p53;  // integers beyond it are not exact as JSON numbers
 
+/// A number that is not finite, as Python's json module writes it: not JSON, yet in published
+/// configs. The parser is given a string in its place and ParseGuard puts the number back.
+struct BareNumber {
+  std::string_view word;
+  std::string_view stand_in;  // as JSON
+  double value;
+};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::array kBareNumbers = {
+    BareNumber{"NaN", R"("\u0000NaN")", std::numeric_limits<double>::quiet_NaN()},
+    BareNumber{"Infinity", R"("\u0000Infinity")", kInfinity},
+    BareNumber{"-Infinity", R"("\u0000-Infinity")", -kInfinity},
+};
+
+std::string with_stand_ins(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    std::string_view piece = text.substr(i, in_string && text[i] == '\\' ? 2 : 1);
+    std::string_view written = piece;
+    if (piece == "\"") in_string = !in_string;
+    if (!in_string) {
+      for (const BareNumber& bare : kBareNumbers) {
+        if (!text.substr(i).starts_with(bare.word)) continue;
+        piece = bare.word;
+        written = bare.stand_in;
+      }
+    }
+    result += written;
+    i += piece.size();
+  }
+  return result;
+}
+
+/// The number whose stand-in this value is, or null.
+const BareNumber* stood_in_for(const json& value) {
+  const auto* text = value.get_ptr<const std::string*>();
+  if (text == nullptr || text->empty() || text->front() != '\0') return nullptr;
+  const auto found = std::ranges::find(kBareNumbers, std::string_view(*text).substr(1),
+                                       &BareNumber::word);
+  return found == kBareNumbers.end() ? nullptr : &*found;
+}
+
 /// The value as a message shows it: short, and free of control characters.
 std::string shown(const json& value) {
   constexpr std::size_t kLongest = 60;
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    return fmt::format("{}", value.get<double>());
+  }
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
   return text;
 }
 
-/// Refuses what nlohmann-json accepts in silence: duplicate keys and any depth.
+/// Refuses what nlohmann-json accepts in silence: duplicate keys and any depth. Puts numbers in the
+/// place of their stand-ins.
 class ParseGuard {
  public:
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
@@ -32,15 +84,24 @@ class ParseGuard {
       open_.emplace_back();
     } else if (event == json::parse_event_t::object_end) {
       open_.pop_back();
-    } else if (event == json::parse_event_t::key &&
-               !open_.back().insert(parsed.get<std::string>()).second) {
-      fail(ErrorCode::invalid_config, "config: expected every key once, got {} twice",
-           shown(parsed));
+    } else if (event == json::parse_event_t::key) {
+      check_key(parsed);
+    } else if (event == json::parse_event_t::value) {
+      if (const BareNumber* bare = stood_in_for(parsed)) parsed = bare->value;
     }
     return true;
   }
 
  private:
+  void check_key(const json& key) {
+    if (const BareNumber* bare = stood_in_for(key)) {
+      fail(ErrorCode::invalid_config, "config: expected valid JSON: {} is no key", bare->word);
+    }
+    if (!open_.back().insert(key.get<std::string>()).second) {
+      fail(ErrorCode::invalid_config, "config: expected every key once, got {} twice", shown(key));
+    }
+  }
+
   std::vector<std::set<std::string>> open_;
 };
 
@@ -49,7 +110,7 @@ class ParseGuard {
 json parse_object(std::string_view text) {
   json parsed;
   try {
-    parsed = json::parse(text, ParseGuard{});
+    parsed = json::parse(with_stand_ins(text), ParseGuard{});
   } catch (const json::exception& error) {
     fail(ErrorCode::invalid_config, "config: expected valid JSON: {}", error.what());
   }

@@ -14,7 +14,8 @@
 namespace ropewalk::config {
 
 /// Parses a JSON text whose top level is an object. Error(invalid_config) for anything else, for a
-/// duplicate key, and for nesting deeper than 64.
+/// duplicate key, and for nesting deeper than 64. The words NaN, Infinity and -Infinity, which are
+/// not JSON but written by Python, are read as numbers that are not finite.
 [[nodiscard]] nlohmann::json parse_object(std::string_view text);
 
 /// Typed access to one object. Every accessor marks its key as read; a key that is absent or null

@@ -46,7 +46,8 @@ void check_description(const Positions& p, const PositionRules& rules) {
               rules.tokens, p.count);
       require(p.batches == 0 || p.batches == rules.batch ||
                   (p.batches == 1 && p.batch_stride == 0),
-              "positions: expected 1 or {} batch rows, got {}", rules.batch, p.batches);
+              "positions: expected {} batch rows (or 1 with stride 0), got {}", rules.batch,
+              p.batches);
       require(p.axes == 1 || p.axes == rules.axes,
               "positions: expected 1 or {} axes (the plan's), got {}", rules.axes, p.axes);
       require(p.data != nullptr || p.count == 0, "positions: expected data, got a null pointer");

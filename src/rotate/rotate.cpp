@@ -58,7 +58,9 @@ class Run {
         options_(options),
         kernel_(cpu::kernel_named(options.kernel)),
         step_(step_of(plan.arithmetic())),
-        computes_double_(call.dtype == Dtype::float64 || step_ == Step::separate64) {
+        computes_double_(call.dtype == Dtype::float64 || step_ == Step::separate64),
+        beyond_last_cache_(static_cast<std::size_t>(call.bytes_written) >=
+                           last_level_cache_bytes()) {
     const std::int64_t angles = computes_double_ ? cpu::kTileAngles / 2 : cpu::kTileAngles;
     tile_tokens_ = std::clamp<std::int64_t>(angles / cpu::padded_pairs(plan.pairs()), 1,
                                             std::min(cpu::kMaxTileTokens, call.tokens));
@@ -176,16 +178,15 @@ class Run {
         .sin = sines,
         .pass = reader_.has_padding() ? pass : nullptr,
         .in_place = in_place,
-        .heads_outside = std::abs(out.stride[kHead]) > std::abs(out.stride[kToken])};
+        .heads_outside = std::abs(out.stride[kHead]) > std::abs(out.stride[kToken]),
+        .from_memory = beyond_last_cache_};
     (step_ == Step::separate64 ? cpu::tile_computing_in_double(key) : kernel_.tile(key))(args);
   }
 
   /// Streaming stores pay where the output passes through no cache anyway, and need aligned rows.
   [[nodiscard]] Store store_for(const Rotation& rotation, bool in_place) const {
     if (in_place || step_ != Step::fused) return Store::cached;
-    if (static_cast<std::size_t>(call_.bytes_written) < last_level_cache_bytes()) {
-      return Store::cached;
-    }
+    if (!beyond_last_cache_) return Store::cached;
     const TensorView& out = rotation.out;
     const auto size = static_cast<std::int64_t>(size_of(call_.dtype));
     if (out.stride[kChannel] != 1) return Store::cached;
@@ -212,6 +213,7 @@ class Run {
   const cpu::Kernel& kernel_;
   Step step_;
   bool computes_double_;
+  bool beyond_last_cache_;
   std::int64_t tile_tokens_ = 1;
   std::int64_t tiles_per_row_ = 1;
 };
@@ -246,8 +248,7 @@ void run(const RotaryPlan& plan, const RotaryTable* table, std::span<const Rotat
                                           .axes = plan.axes(),
                                           .rows = table == nullptr ? 0 : table->rows(),
                                           .float64_data = call.dtype == Dtype::float64});
-  const cpu::Kernel& kernel = cpu::kernel_named(options.kernel);
-  (void)kernel;
+  (void)cpu::kernel_named(options.kernel);  // a wrong name is refused even where nothing is to do
   if (call.empty) return;
   if (!plan.rotates()) {
     copy_all(rotations);

@@ -96,6 +96,36 @@ TEST(Capi, RotateGivesTheBitsOfTheCxxInterface) {
   EXPECT_NE(values, source);
 }
 
+// A caller that states how many rows of positions it has is told when the tensor has more.
+TEST(Capi, RowsOfPositionsThatAreTooFewAreRefused) {
+  const PlanPointer plan = simple_plan(4);
+  const std::vector<int64_t> where = {1, 2, 3, 4};
+  const std::vector<float> source = ramp(3 * 2 * 4);
+  std::vector<float> values = source;
+  const ropewalk_rotation view =
+      ropewalk_in_place(ropewalk_bthd(values.data(), ROPEWALK_FLOAT32, 3, 2, 1, 4));
+  ropewalk_positions positions = ropewalk_positions_from_tokens(where.data(), 2);
+  positions.batch_stride = 2;
+  for (const int64_t rows : {1, 2, 4, -1}) {
+    positions.batches = rows;
+    EXPECT_EQ(ropewalk_rotate(plan.get(), &view, 1, &positions, nullptr),
+              ROPEWALK_INVALID_ARGUMENT);
+    EXPECT_NE(last_error().find("batch rows"), std::string::npos) << last_error();
+  }
+  EXPECT_EQ(values, source);
+
+  positions.batches = 1;
+  positions.batch_stride = 0;
+  EXPECT_EQ(ropewalk_rotate(plan.get(), &view, 1, &positions, nullptr), ROPEWALK_OK);
+  EXPECT_NE(values, source);
+
+  // An older caller's struct ends before the field: whatever lies there is not read.
+  positions.batches = 7;
+  positions.struct_size = offsetof(ropewalk_positions, batches);
+  EXPECT_EQ(ropewalk_rotate(plan.get(), &view, 1, &positions, nullptr), ROPEWALK_OK)
+      << last_error();
+}
+
 TEST(Capi, TakesMoreRotationsThanFitInTheSmallArray) {
   const PlanPointer plan = simple_plan(4);
   std::vector<float> values = ramp(20 * 4);

@@ -110,11 +110,34 @@ TEST(ConfigErrors, ImpossibleValues) {
 }
 
 TEST(ConfigErrors, TextThatIsNotAConfig) {
-  for (const char* text : {"", "{", "[]", "3", "null", "{\"a\": NaN}", "{\"a\": Infinity}",
-                           "{\"a\": 1,}", "\xff\xfe"}) {
+  for (const char* text :
+       {"", "{", "[]", "3", "null", "NaN", "{\"a\": 1,}", "{NaN: 1}", "{\"a\": Nan}",
+        "{\"a\": +Infinity}", "{\"a\": 1Infinity}", "{\"a\": InfinityNaN}", "\xff\xfe"}) {
     const Refused refused = refusal_of(text);
     EXPECT_EQ(refused.code, ErrorCode::invalid_config) << text;
     EXPECT_NE(refused.message.find("config"), std::string::npos) << refused.message;
+  }
+}
+
+// Python writes these words; Bamba's and Falcon-H1's published configs have them.
+TEST(ConfigErrors, BareInfinityAndNanMatterOnlyToKeysOfRope) {
+  for (const char* word : {"Infinity", "-Infinity", "NaN"}) {
+    const std::string elsewhere =
+        fmt::format(R"("time_step_limit": [0.0, {0}], "nested": {{"a": {0}}}, "b":{0},
+                       "text": "\"{0} \\\\", "c": {0})",
+                    word);
+    EXPECT_EQ(refusal_of(llama_with(elsewhere)).message, "accepted");
+    for (const char* key : {"rope_theta", "head_dim", "num_attention_heads"}) {
+      const Refused refused = refusal_of(
+          fmt::format(R"({{"model_type": "llama", "hidden_size": 64, "{}": {}}})", key, word));
+      EXPECT_EQ(refused.code, ErrorCode::invalid_config);
+      EXPECT_NE(refused.message.find(key), std::string::npos) << refused.message;
+      EXPECT_NE(refused.message.find("finite"), std::string::npos) << refused.message;
+    }
+    expect_refused(fmt::format(R"("rope_scaling": {{"type": "linear", "factor": {}}})", word),
+                   "rope_scaling.factor");
+    expect_refused(fmt::format(R"("rope_scaling": {{"type": {}}})", word), "rope_scaling.type");
+    expect_refused(fmt::format(R"("rope_scaling": {})", word), "rope_scaling");
   }
 }
 

@@ -78,7 +78,7 @@ TEST(Measure, ReportsBothTimesAndTheFloorsName) {
   EXPECT_EQ(out.bytes, 2 * 40 * 4 * 64 * 2);
   EXPECT_EQ(out.residence, "L2");
   c.in_place = true;
-  EXPECT_EQ(measure(c, verify::fresh_seed(), quick).floor_name, "read-modify-write");
+  EXPECT_TRUE(measure(c, verify::fresh_seed(), quick).floor_name.starts_with("read-modify-write"));
 }
 
 }  // namespace

@@ -40,14 +40,16 @@ TEST(Copy, ReadModifyWriteFlipsEveryBitOnce) {
   for (const std::size_t size : kSizes) {
     SCOPED_TRACE(size);
     const Buffer before(size);
-    const Buffer data(size + 1);
     fill(before);
-    std::memcpy(data.data(), before.data(), size);
-    read_modify_write(data.data(), size, 2);
-    bool flipped = true;
-    for (std::size_t i = 0; i < size; ++i) flipped &= data.data()[i] == ~before.data()[i];
-    EXPECT_TRUE(flipped);
-    EXPECT_EQ(data.data()[size], std::byte{0});
+    for (const PassKind kind : pass_kinds()) {
+      const Buffer data(size + 1);
+      std::memcpy(data.data(), before.data(), size);
+      read_modify_write(kind, data.data(), size, 2);
+      bool flipped = true;
+      for (std::size_t i = 0; i < size; ++i) flipped &= data.data()[i] == ~before.data()[i];
+      EXPECT_TRUE(flipped) << name_of(kind);
+      EXPECT_EQ(data.data()[size], std::byte{0});
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ropewalk/error.h"
+#include "verify/tolerance.h"
 
 namespace ropewalk::plan {
 namespace {
@@ -57,7 +58,7 @@ TEST(Axes, AxialIsRowsThenColumnsWithTheSameFrequencies) {
     EXPECT_EQ(plan.axis()[j + 20], 1);
     EXPECT_EQ(plan.frequencies()[j], plan.frequencies()[j + 20]);
   }
-  EXPECT_NEAR(plan.frequencies()[19], 0.000158489, 1e-9);
+  EXPECT_NEAR(plan.frequencies()[19], 0.000158489, verify::printed_decimals(9));
 }
 
 TEST(Axes, SectionsThatDoNotFitAreRefused) {

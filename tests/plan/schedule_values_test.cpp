@@ -3,6 +3,7 @@
 
 #include "ropewalk/config.h"
 #include "ropewalk/error.h"
+#include "verify/tolerance.h"
 
 namespace ropewalk {
 namespace {
@@ -32,29 +33,37 @@ RopeParameters gpt_oss(bool truncate) {
   return p;
 }
 
-void expect_relative(double got, double right) { EXPECT_NEAR(got / right, 1.0, 1e-9); }
-
-// vllm#27722, keras-hub#2981: the correction range with and without rounding to whole pairs.
-TEST(YarnSchedule, TruncateMovesTheRamp) {
-  const RotaryPlan exact = exact_plan(config_with(gpt_oss(false), 64));
-  EXPECT_EQ(exact.frequencies()[0], 1.0);
-  expect_relative(exact.frequencies()[8], 0.050813274815);
-  expect_relative(exact.frequencies()[9], 0.031705696185);
-  expect_relative(exact.frequencies()[16], 4.564839192e-4);
-  expect_relative(exact.frequencies()[17], 1.293187012e-4);
-  expect_relative(exact.frequencies()[18], 3.830881237e-5);
-  expect_relative(exact.frequencies()[31], 3.023511428e-7);
-
-  const RotaryPlan rounded = exact_plan(config_with(gpt_oss(true), 64));
-  expect_relative(rounded.frequencies()[8], 0.050813274815);
-  expect_relative(rounded.frequencies()[9], 0.031620752275);
-  expect_relative(rounded.frequencies()[16], 5.809475019e-4);
-  expect_relative(rounded.frequencies()[17], 2.279477958e-4);
-  expect_relative(rounded.frequencies()[18], 3.830881237e-5);
+/// `right` was printed with ten significant digits or more.
+void expect_ten_digits(double got, double right) {
+  EXPECT_NEAR(got / right, 1.0, verify::printed_digits(10));
 }
 
-// torchtitan#4215: a range that is clamped to pair 0, and one of no width.
-TEST(YarnSchedule, RangeThatClampsOrVanishesStaysFinite) {
+/// `got` is `right` but for roundings: of the two plans' frequencies, of a product and a quotient.
+void expect_same(double got, double right) {
+  EXPECT_NEAR(got / right, 1.0, verify::roundings(Dtype::float64, 4));
+}
+
+// Bug7, vllm#27722, keras-hub#2981: the correction range with and without rounding to whole pairs.
+TEST(YarnSchedule, TruncateMovesTheRamp_Bug7) {
+  const RotaryPlan exact = exact_plan(config_with(gpt_oss(false), 64));
+  EXPECT_EQ(exact.frequencies()[0], 1.0);
+  expect_ten_digits(exact.frequencies()[8], 0.050813274815);
+  expect_ten_digits(exact.frequencies()[9], 0.031705696185);
+  expect_ten_digits(exact.frequencies()[16], 4.564839192e-4);
+  expect_ten_digits(exact.frequencies()[17], 1.293187012e-4);
+  expect_ten_digits(exact.frequencies()[18], 3.830881237e-5);
+  expect_ten_digits(exact.frequencies()[31], 3.023511428e-7);
+
+  const RotaryPlan rounded = exact_plan(config_with(gpt_oss(true), 64));
+  expect_ten_digits(rounded.frequencies()[8], 0.050813274815);
+  expect_ten_digits(rounded.frequencies()[9], 0.031620752275);
+  expect_ten_digits(rounded.frequencies()[16], 5.809475019e-4);
+  expect_ten_digits(rounded.frequencies()[17], 2.279477958e-4);
+  expect_ten_digits(rounded.frequencies()[18], 3.830881237e-5);
+}
+
+// Bug7, torchtitan#4215: a range that is clamped to pair 0, and one of no width.
+TEST(YarnSchedule, RangeThatClampsOrVanishesStaysFinite_Bug7) {
   RopeParameters p = gpt_oss(true);
   p.original_max_positions = 128;  // β_fast turns 32 times in less than one wavelength of pair 0
   const RotaryPlan clamped = exact_plan(config_with(p, 64));
@@ -66,7 +75,8 @@ TEST(YarnSchedule, RangeThatClampsOrVanishesStaysFinite) {
   const RotaryPlan step = exact_plan(config_with(p, 64));
   for (std::size_t i = 0; i < 32; ++i) {
     const double plain = make_plan(64, 150000.0).frequencies()[i];
-    EXPECT_NEAR(step.frequencies()[i] / plain, i <= 17 ? 1.0 : 1.0 / 32.0, 1e-12) << i;
+    SCOPED_TRACE(i);
+    expect_same(step.frequencies()[i] / plain, i <= 17 ? 1.0 : 1.0 / 32.0);
   }
 }
 
@@ -77,8 +87,8 @@ struct Amplitude {
   double table, softmax;
 };
 
-// mobius#548, mlx-lm#1507, atlas#342: the table's scale and the softmax's are different numbers.
-TEST(YarnSchedule, AmplitudeAndSoftmaxMultiplier) {
+// Bug8, mobius#548, mlx-lm#1507, atlas#342: the table's scale and the softmax's are different numbers.
+TEST(YarnSchedule, AmplitudeAndSoftmaxMultiplier_Bug8) {
   const Amplitude cases[] = {
       {40, 0.707, 0.707, {}, 1.0, 1.589626165},
       {40, 1, 1, {}, 1.0, 1.873854207},
@@ -97,41 +107,41 @@ TEST(YarnSchedule, AmplitudeAndSoftmaxMultiplier) {
     RopeConfig config = config_with(p, 64);
     config.latent_attention = true;
     const RotaryPlan plan = exact_plan(config);
-    EXPECT_NEAR(plan.amplitude(), c.table, 1e-9);
-    EXPECT_NEAR(plan.spec().softmax_multiplier, c.softmax, 1e-9);
+    EXPECT_NEAR(plan.amplitude(), c.table, verify::printed_decimals(9));
+    EXPECT_NEAR(plan.spec().softmax_multiplier, c.softmax, verify::printed_decimals(9));
     // YaRN's frequencies whatever the amplitude.
     const double plain = make_plan(64, 150000.0).frequencies()[31];
-    EXPECT_NEAR(plan.frequencies()[31] * c.factor / plain, 1.0, 1e-12);
+    expect_same(plan.frequencies()[31] * c.factor, plain);
 
     config.latent_attention = false;
     EXPECT_EQ(exact_plan(config).spec().softmax_multiplier, 1.0);
   }
 }
 
-// vllm#16904, #43676: the denominator of a partial rotation is its own width …
-TEST(PartialRotation, DenominatorIsTheRotatedWidth) {
+// Bug11, vllm#16904, #43676: the denominator of a partial rotation is its own width …
+TEST(PartialRotation, DenominatorIsTheRotatedWidth_Bug11) {
   const RotaryPlan plan = make_plan(128, 10000.0, 64);
   EXPECT_EQ(plan.rotary_dim(), 64);
   EXPECT_EQ(plan.pairs(), 32);
-  EXPECT_NEAR(100.0 * plan.frequencies()[1], 74.989420933, 1e-8);
+  expect_ten_digits(100.0 * plan.frequencies()[1], 74.989420933);
 }
 
 // … except for the proportional kind, which keeps the head's and rests with frequency 0.
-TEST(PartialRotation, ProportionalKeepsTheHeadsDenominator) {
+TEST(PartialRotation, ProportionalKeepsTheHeadsDenominator_Bug11) {
   RopeParameters p;
   p.type = "proportional";
   p.base = 1e6;
   p.partial_factor = 0.25;
   const RotaryPlan plan = exact_plan(config_with(p, 512));
   EXPECT_EQ(plan.rotary_dim(), 512);
-  EXPECT_NEAR(100.0 * plan.frequencies()[1], 94.746352566, 1e-8);
-  expect_relative(plan.frequencies()[63], 0.03337624694);
+  expect_ten_digits(100.0 * plan.frequencies()[1], 94.746352566);
+  expect_ten_digits(plan.frequencies()[63], 0.03337624694);
   for (std::size_t i = 64; i < 256; ++i) EXPECT_EQ(plan.frequencies()[i], 0.0);
 
   RopeParameters ordinary;
   ordinary.base = 1e6;
   ordinary.partial_factor = 0.25;
-  EXPECT_NEAR(100.0 * exact_plan(config_with(ordinary, 512)).frequencies()[1], 80.584218776, 1e-8);
+  expect_ten_digits(100.0 * exact_plan(config_with(ordinary, 512)).frequencies()[1], 80.584218776);
 }
 
 TEST(LlamaSchedule, EqualFactorsHaveNoBandInBetween) {
@@ -145,7 +155,8 @@ TEST(LlamaSchedule, EqualFactorsHaveNoBandInBetween) {
   const RotaryPlan plain = make_plan(128, 500000.0);
   for (std::size_t i = 0; i < 64; ++i) {
     const bool is_long = 6.283185307179586 / plain.frequencies()[i] > 8192.0;
-    EXPECT_NEAR(plan.frequencies()[i] / plain.frequencies()[i], is_long ? 1.0 / 16.0 : 1.0, 1e-15);
+    SCOPED_TRACE(i);
+    expect_same(plan.frequencies()[i] / plain.frequencies()[i], is_long ? 1.0 / 16.0 : 1.0);
   }
 }
 

@@ -45,6 +45,7 @@ class Positions(ctypes.Structure):
         ("has_padding", ctypes.c_int32),
         ("padding", ctypes.c_int64),
         ("sequences", ctypes.c_int64),
+        ("batches", ctypes.c_int64),
     ]
 
 

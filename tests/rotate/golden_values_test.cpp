@@ -21,7 +21,7 @@ std::vector<double> rotated(Pairing pairing, std::array<double, 4> x, Direction 
 /// `want` has six printed decimals; `got` is `scale` times it.
 void expect_printed(const std::vector<double>& got, std::array<double, 4> want, double scale = 1) {
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(got[i], scale * want[i], scale * 5.1e-7) << "channel " << i;
+    EXPECT_NEAR(got[i], scale * want[i], scale * verify::printed_decimals(6)) << "channel " << i;
   }
 }
 
@@ -35,6 +35,19 @@ TEST(GoldenValues, PairingVectors_Bug5) {
   // DeepSeek's third way is the interleaved result, deinterleaved.
   expect_printed(rotated(Pairing::interleaved_to_half, kX, Direction::forward),
                  {-1.142640, 2.959851, 1.922076, 4.029800});
+}
+
+// Bug2: neither frequencies nor products are computed in the type of the data. Pair 1 of row 1857
+// turns by 1044.27 rad; in half precision it would be 1045.
+TEST(GoldenValues, AnglesOfHalfPrecisionDataAreNotHalf_Bug2) {
+  for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16}) {
+    const HostTensor x(dtype, {1, 1, 1, 32});
+    std::vector<double> one(32);
+    one[1] = 1;
+    x.assign(one);
+    rotate_one(make_plan(32), x.view(), Positions::from_offset(1857));
+    EXPECT_NEAR(x.at(0, 0, 0, 1), 0.3066928098, verify::unit_input_bound(dtype));
+  }
 }
 
 // Bug21: the gradient of sum(y) is the inverse rotation of ones; with an amplitude, times it.
@@ -99,8 +112,8 @@ TEST(GoldenValues, OnesWithAxesOfSizeOne_Bug14) {
   for (std::int64_t b = 0; b < 2; ++b) {
     for (std::int64_t h = 0; h < 16; ++h) {
       for (std::int64_t c = 0; c < 4; ++c) {
-        EXPECT_NEAR(x.at(b, 0, h, c), start[c], 5.1e-6);
-        EXPECT_NEAR(x.at(b, 0, h, 128 + c), middle[c], 5.1e-6);
+        EXPECT_NEAR(x.at(b, 0, h, c), start[c], verify::printed_decimals(5));
+        EXPECT_NEAR(x.at(b, 0, h, 128 + c), middle[c], verify::printed_decimals(5));
       }
       for (std::int64_t c = 0; c < 256; ++c) {
         EXPECT_NE(x.at(b, 0, h, c), 0.0);

@@ -65,6 +65,7 @@ struct TileArgs {
   const bool* pass;          ///< tokens that are only copied; null: none
   bool in_place;
   bool heads_outside;  ///< head loop outside the token loop, as the strides ask
+  bool from_memory;    ///< the data lie beyond the last cache: fetch ahead
 };
 using TileFunction = void (*)(const TileArgs&);
 

@@ -18,26 +18,26 @@ struct Frequencies {
   std::uint64_t fraction[kCount];
   std::uint64_t low[kPrecise ? kCount : 1];
 
-  __device__ __forceinline__ void load(const AngleArgs& a, std::uint32_t first) {
+  /// `frequencies` are a.precise for float64, else a.fractions.
+  __device__ __forceinline__ void load(const void* frequencies, std::uint32_t first) {
     if constexpr (kPrecise) {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
-        const ulonglong2 f = __ldg(reinterpret_cast<const ulonglong2*>(a.precise) + first + i);
+        const ulonglong2 f = __ldg(static_cast<const ulonglong2*>(frequencies) + first + i);
         fraction[i] = f.x;
         low[i] = f.y;
       }
     } else if constexpr (kCount % 2 == 0) {
 #pragma unroll
       for (int i = 0; i < kCount / 2; ++i) {
-        const ulonglong2 f =
-            __ldg(reinterpret_cast<const ulonglong2*>(a.fractions) + first / 2 + i);
+        const ulonglong2 f = __ldg(static_cast<const ulonglong2*>(frequencies) + first / 2 + i);
         fraction[2 * i] = f.x;
         fraction[2 * i + 1] = f.y;
       }
     } else {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
-        fraction[i] = __ldg(reinterpret_cast<const unsigned long long*>(a.fractions) + first + i);
+        fraction[i] = __ldg(static_cast<const unsigned long long*>(frequencies) + first + i);
       }
     }
   }
@@ -45,7 +45,8 @@ struct Frequencies {
 
 /// c and s with amplitude and sign; NaN where the row is bad.
 template <class V, Source kSource, int kCount>
-__device__ __forceinline__ void angles_of(const Args& a, const RowPosition& row,
+__device__ __forceinline__ void angles_of(const AngleArgs& a, const PositionArgs& position,
+                                          std::uint32_t pairs, const RowPosition& row,
                                           std::int64_t index, std::uint32_t first,
                                           const Frequencies<typename V::Compute, kCount>& f,
                                           typename V::Real* c, typename V::Real* s) {
@@ -54,28 +55,35 @@ __device__ __forceinline__ void angles_of(const Args& a, const RowPosition& row,
   const Real nan = static_cast<Real>(__int_as_float(0x7fffffff));
   if constexpr (kSource == Source::table) {
     const std::int64_t at =
-        (row.bad || row.pass ? 0 : row.value) * static_cast<std::int64_t>(a.row.pairs) + first;
-    const Real sign = row.bad ? nan : static_cast<Real>(a.angle.sin_amplitude);
+        (row.bad || row.pass ? 0 : row.value) * static_cast<std::int64_t>(pairs) + first;
+    const Real sign = row.bad ? nan : static_cast<Real>(a.sin_amplitude);
     const Real one = row.bad ? nan : Real{1};
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      c[i] = V::mul(one, __ldg(static_cast<const Real*>(a.angle.table_cos) + at + i));
-      s[i] = V::mul(sign, __ldg(static_cast<const Real*>(a.angle.table_sin) + at + i));
+      c[i] = V::mul(one, __ldg(static_cast<const Real*>(a.table_cos) + at + i));
+      s[i] = V::mul(sign, __ldg(static_cast<const Real*>(a.table_sin) + at + i));
     }
   } else {
-    const Real cos_amplitude = row.bad ? nan : static_cast<Real>(a.angle.cos_amplitude);
-    const Real sin_amplitude = static_cast<Real>(a.angle.sin_amplitude);
+    Real cos_amplitude, sin_amplitude;
+    if constexpr (kPrecise) {
+      cos_amplitude = a.cos_amplitude;
+      sin_amplitude = a.sin_amplitude;
+    } else {
+      cos_amplitude = a.cos_amplitude32;
+      sin_amplitude = a.sin_amplitude32;
+    }
+    if (row.bad) cos_amplitude = nan;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       std::uint64_t phase;
       if constexpr (kSource == Source::general) {
-        const int axis = a.angle.axis == nullptr ? 0 : __ldg(a.angle.axis + first + i);
+        const int axis = a.axis == nullptr ? 0 : __ldg(a.axis + first + i);
         const FixedPosition p =
-            row.bad ? FixedPosition{} : component_at(a.position, index, axis);
+            row.bad ? FixedPosition{} : component_at(position, index, axis);
         const std::uint64_t low = kPrecise ? f.low[kPrecise ? i : 0] : 0;
-        phase = is_fractional(a.position)
+        phase = is_fractional(position)
                     ? phase_of(p, f.fraction[i], low, __ldg(
-                          reinterpret_cast<const long long*>(a.angle.whole) + first + i))
+                          reinterpret_cast<const long long*>(a.whole) + first + i))
                     : phase_of(p.whole, f.fraction[i], low);
       } else if constexpr (kPrecise) {
         phase = phase_of(row.value, f.fraction[i], f.low[i]);

@@ -27,10 +27,10 @@ struct Divisor {
   return {static_cast<std::uint32_t>(multiplier), 31 + s, divisor};
 }
 
-/// One tensor. Its rows are numbered by three indices, the fastest in memory first; one of the
+/// One tensor, for the narrow path. Its rows are numbered by three indices, the fastest in memory first; one of the
 /// three counts groups of heads, and the dimensions that memory allows to merge are merged.
 struct ViewArgs {
-  const char* in = nullptr;  ///< first channel of the window (narrow path: of the head)
+  const char* in = nullptr;  ///< first channel of the head
   char* out = nullptr;
   Divisor size0, size1;
   std::int64_t groups = 0;  ///< product of the three sizes
@@ -39,7 +39,7 @@ struct ViewArgs {
   std::int64_t in_head = 0, out_head = 0;              ///< bytes between the heads of a group
   std::int64_t position_stride[3] = {};                ///< elements of the position array
   std::int64_t token_stride[3] = {};                   ///< what an index adds to the token number
-  std::int64_t in_channel = 0, out_channel = 0;        ///< bytes; narrow path alone
+  std::int64_t in_channel = 0, out_channel = 0;        ///< bytes
 };
 
 /// Where positions come from. One component, integer: start + token · by_token + data[index].
@@ -74,6 +74,8 @@ struct AngleArgs {
   const std::uint8_t* axis = nullptr;
   double cos_amplitude = 1;
   double sin_amplitude = 1;
+  float cos_amplitude32 = 1;  ///< the same rounded, so that no kernel converts
+  float sin_amplitude32 = 1;
   const void* table_cos = nullptr;  ///< table mode: rows × pairs
   const void* table_sin = nullptr;
   std::uint32_t step = 0;           ///< table mode: Step
@@ -106,15 +108,61 @@ struct NarrowArgs {
   std::uint32_t general = 0;   ///< several axes or fractions
 };
 
+/// Of the narrow path.
 struct Args {
   ViewArgs view[2];
-  std::uint32_t split = 0;  ///< blocks (groups, in the token map) of view 0
   std::uint32_t programmatic = 0;
   PositionArgs position;
   AngleArgs angle;
   RowArgs row;
   unsigned long long* bad_rows = nullptr;
   NarrowArgs narrow;
+};
+
+/// One tensor, for the vector kernels: as ViewArgs, but strides of the two inner indices and sizes
+/// fit 32 bits. 96 bytes.
+struct VectorView {
+  std::uint32_t multiplier0 = 0x80000001u, multiplier1 = 0x80000001u;
+  std::uint32_t size0 = 1, size1 = 1;
+  std::uint32_t shifts = 31 | 31 << 8;      ///< of the divisions by size0 and size1
+  std::uint32_t groups = 0;
+  std::int32_t in0 = 0, in1 = 0, in_head = 0;      ///< bytes
+  std::int32_t out0 = 0, out1 = 0, out_head = 0;
+  std::int64_t in2 = 0, out2 = 0;
+  std::int32_t position0 = 0, position1 = 0;       ///< elements of the position array
+  std::int64_t position2 = 0;
+  std::int32_t token0 = 0, token1 = 0;             ///< what an index adds to the token number
+  std::int64_t token2 = 0;
+};
+
+/// Facts that spare the common cases work.
+enum VectorFlags : std::uint32_t {
+  kLinear = 1,        ///< row groups lie one behind the other: offset = g · in0
+  kSameStrides = 2,   ///< input and output have the same strides
+  kThreeIndices = 4,  ///< some view needs its third index
+  kProgrammatic = 8,
+  kRaggedHeads = 16,  ///< head counts are no multiples of a thread's heads
+  kMayCollide = 32,   ///< in place: a row must be read as a whole before it is written
+};
+
+/// Of the vector kernels. What the first loads wait for comes first: each further line of constant
+/// memory that a block touches costs it tens of nanoseconds, a few percent of a decode step.
+struct VectorArgs {
+  const char* in[2] = {};           ///< first channel of the window
+  const void* position_data = nullptr;
+  const void* frequencies = nullptr;  ///< fractions, or precise ones for float64
+  std::uint32_t split = 0;          ///< blocks (groups of heads, in the token map) of view 0
+  std::uint32_t flags = 0;
+  std::uint32_t lanes = 0;          ///< row.lanes
+  std::uint32_t half = 0;           ///< row.half
+  VectorView view[2];
+  char* out[2] = {};
+  PositionArgs position;
+  AngleArgs angle;
+  RowArgs row;
+  unsigned long long* bad_rows = nullptr;
+  std::uint32_t heads[2] = {};          ///< kRaggedHeads: of each tensor
+  std::uint32_t head_index[2] = {};     ///< kRaggedHeads: which of the three indices counts groups
 };
 
 }  // namespace ropewalk::cuda

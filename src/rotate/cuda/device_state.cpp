@@ -44,7 +44,7 @@ void load_kernels(int device) {
   const std::lock_guard lock(mutex);
   if (loaded.contains(device)) return;
   cudaFuncAttributes attributes{};
-  const auto load = [&](Kernel kernel) {
+  const auto load = [&](auto kernel) {
     check_cuda(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)),
                "cudaFuncGetAttributes");
   };

@@ -10,7 +10,7 @@ namespace {
 
 /// One step of `outer` is `inner.size` steps of `inner`, in memory and for positions.
 bool can_merge(const RowDimension& inner, const RowDimension& outer) {
-  return outer.in == inner.in * inner.size && outer.out == inner.out * inner.size &&
+  return !inner.heads && !outer.heads && outer.in == inner.in * inner.size && outer.out == inner.out * inner.size &&
          outer.position == inner.position * inner.size && outer.token == inner.token * inner.size;
 }
 
@@ -32,13 +32,13 @@ std::array<RowDimension, 3> row_dimensions(const Rotation& rotation,
                                            std::int64_t heads_per_group, bool head_first) {
   const auto& [in, out] = rotation;
   const auto bytes = static_cast<std::int64_t>(size_of(in.dtype));
-  const RowDimension head{in.size[kHead] / heads_per_group,
+  const RowDimension head{(in.size[kHead] + heads_per_group - 1) / heads_per_group,
                           in.stride[kHead] * heads_per_group * bytes,
-                          out.stride[kHead] * heads_per_group * bytes, 0, 0};
+                          out.stride[kHead] * heads_per_group * bytes, 0, 0, true};
   const RowDimension token{in.size[kToken], in.stride[kToken] * bytes, out.stride[kToken] * bytes,
-                           strides.token, strides.token_token};
+                           strides.token, strides.token_token, false};
   const RowDimension batch{in.size[kBatch], in.stride[kBatch] * bytes, out.stride[kBatch] * bytes,
-                           strides.batch, strides.batch_token};
+                           strides.batch, strides.batch_token, false};
   std::array<RowDimension, 3> all{head, token, batch};
   const auto first = all.begin() + (head_first ? 1 : 0);
   // Dimensions of one element have no order; they go outside, where they cost nothing.
@@ -78,6 +78,49 @@ ViewArgs view_of(const std::array<RowDimension, 3>& dimensions) {
     view.size1 = make_divisor(static_cast<std::uint32_t>(view.size[1]));
   }
   return view;
+}
+
+bool fill_view(const std::array<RowDimension, 3>& dimensions, VectorView& view) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const auto fits = [](std::int64_t x) { return x >= -kLimit && x < kLimit; };
+  std::int64_t groups = 1;
+  bool all_fit = true;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const RowDimension& d = dimensions[i];
+    groups *= d.size;
+    if (i < 2) all_fit = all_fit && fits(d.in) && fits(d.out) && fits(d.position) && fits(d.token);
+  }
+  if (!all_fit || groups >= kLimit) return false;
+  const auto& [d0, d1, d2] = dimensions;
+  const Divisor size0 = make_divisor(static_cast<std::uint32_t>(d0.size));
+  const Divisor size1 = make_divisor(static_cast<std::uint32_t>(d1.size));
+  view.multiplier0 = size0.multiplier;
+  view.multiplier1 = size1.multiplier;
+  view.size0 = size0.divisor;
+  view.size1 = size1.divisor;
+  view.shifts = size0.shift | size1.shift << 8;
+  view.groups = static_cast<std::uint32_t>(groups);
+  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
+  view.in0 = narrow(d0.in);
+  view.in1 = narrow(d1.in);
+  view.in2 = d2.in;
+  view.out0 = narrow(d0.out);
+  view.out1 = narrow(d1.out);
+  view.out2 = d2.out;
+  view.position0 = narrow(d0.position);
+  view.position1 = narrow(d1.position);
+  view.position2 = d2.position;
+  view.token0 = narrow(d0.token);
+  view.token1 = narrow(d1.token);
+  view.token2 = d2.token;
+  return true;
+}
+
+std::uint32_t head_index(const std::array<RowDimension, 3>& dimensions) {
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    if (dimensions[i].heads) return i;
+  }
+  return 0;
 }
 
 }  // namespace ropewalk::cuda

@@ -15,6 +15,7 @@ struct RowDimension {
   std::int64_t in = 0, out = 0;
   std::int64_t position = 0;  ///< elements of the position array
   std::int64_t token = 0;
+  bool heads = false;         ///< counts groups of heads
 };
 
 /// What a step along a dimension means for positions.
@@ -32,5 +33,11 @@ struct PositionStrides {
 
 /// Everything of a view but its pointers.
 [[nodiscard]] ViewArgs view_of(const std::array<RowDimension, 3>& dimensions);
+
+/// The same for the vector kernels; false where a number does not fit its 32 bits.
+[[nodiscard]] bool fill_view(const std::array<RowDimension, 3>& dimensions, VectorView& view);
+
+/// Which of the three counts groups of heads; 0 where none does.
+[[nodiscard]] std::uint32_t head_index(const std::array<RowDimension, 3>& dimensions);
 
 }  // namespace ropewalk::cuda

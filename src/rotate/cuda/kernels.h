@@ -9,12 +9,13 @@
 namespace ropewalk::cuda {
 
 using Kernel = void (*)(Args);
+using VectorFunction = void (*)(VectorArgs);
 
 struct VectorKernel {
   Order read;
   Order write;
   VectorShape shape;
-  Kernel function;
+  VectorFunction function;
 };
 
 struct DtypeKernels {
@@ -32,7 +33,7 @@ struct DtypeKernels {
 [[nodiscard]] DtypeKernels kernels_of(Dtype dtype);
 
 /// Null where no such kernel is compiled.
-[[nodiscard]] Kernel find_vector_kernel(Dtype dtype, Order read, Order write,
-                                        const VectorShape& shape);
+[[nodiscard]] VectorFunction find_vector_kernel(Dtype dtype, Order read, Order write,
+                                                const VectorShape& shape);
 
 }  // namespace ropewalk::cuda

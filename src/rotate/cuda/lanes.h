@@ -78,6 +78,10 @@ struct alignas(kBytes) Chunk {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
   std::uint32_t word[kBytes / 4];
 };
+template <>
+struct alignas(2) Chunk<2> {
+  std::uint16_t word[1];
+};
 
 template <int kBytes>
 __device__ __forceinline__ Chunk<kBytes> load_chunk(const char* p) {
@@ -90,6 +94,10 @@ __device__ __forceinline__ void store_chunk(char* p, const Chunk<kBytes>& chunk)
 
 template <class Storage, class Compute, int kBytes>
 __device__ __forceinline__ void unpack(const Chunk<kBytes>& chunk, Compute* out) {
+  if constexpr (kBytes == 2) {
+    out[0] = widen_to<Compute>(Storage{chunk.word[0]});
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < kBytes / static_cast<int>(sizeof(Storage)); ++i) {
     if constexpr (std::is_same_v<Storage, BFloat16>) {
@@ -110,6 +118,10 @@ __device__ __forceinline__ void unpack(const Chunk<kBytes>& chunk, Compute* out)
 template <class Storage, int kBytes, class Compute>
 __device__ __forceinline__ Chunk<kBytes> pack(const Compute* in) {
   Chunk<kBytes> chunk;
+  if constexpr (kBytes == 2) {
+    chunk.word[0] = round_to<Storage>(in[0]).bits;
+    return chunk;
+  }
 #pragma unroll
   for (int w = 0; w < kBytes / 4; ++w) {
     if constexpr (std::is_same_v<Storage, BFloat16>) {

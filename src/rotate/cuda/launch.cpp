@@ -14,19 +14,20 @@ namespace {
 
 constexpr std::size_t kViewsOfLaunch = 2;
 
-Kernel kernel_for(const PreparedCall& call, const Policy& policy) {
+VectorFunction vector_kernel(const PreparedCall& call, const Policy& policy) {
   const Call& facts = call.facts;
-  const DtypeKernels kernels = kernels_of(facts.dtype);
-  if (!call.plan->rotates()) return kernels.copy;
-  if (!policy.vectors) {
-    if (!facts.table) return kernels.narrow;
-    return facts.computes_double ? kernels.narrow_table_double : kernels.narrow_table;
-  }
   const Source source = facts.table ? Source::table
                                     : (facts.general ? Source::general : Source::integer);
   return find_vector_kernel(
       facts.dtype, facts.read, facts.write,
       {source, policy.map, policy.pairs, policy.heads, policy.full_row});
+}
+
+Kernel narrow_kernel(const PreparedCall& call) {
+  const DtypeKernels kernels = kernels_of(call.facts.dtype);
+  if (!call.plan->rotates()) return kernels.copy;
+  if (!call.facts.table) return kernels.narrow;
+  return call.facts.computes_double ? kernels.narrow_table_double : kernels.narrow_table;
 }
 
 Policy policy_of(const PreparedCall& call, const Options& options) {
@@ -39,7 +40,8 @@ Policy policy_of(const PreparedCall& call, const Options& options) {
   return forced;
 }
 
-void launch(Kernel kernel, const Grid& grid, Args& args, Stream stream, bool programmatic) {
+template <class A>
+void launch(void (*kernel)(A), const Grid& grid, A& args, Stream stream, bool programmatic) {
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(grid.blocks_x, grid.blocks_y, 1);
   config.blockDim = dim3(grid.threads_x, grid.threads_y, 1);
@@ -62,11 +64,17 @@ void rotate_two(const DeviceState& state, std::span<const Rotation> rotations,
                                          options.direction, state.compute_capability);
   if (!call.plan->rotates() && call.facts.in_place) return;
   const Policy policy = policy_of(call, options);
-  Args args;
-  const Grid grid = fill_args(call, state.pointers, policy, args);
   const bool programmatic = options.programmatic && state.compute_capability >= 90;
-  args.programmatic = programmatic ? 1 : 0;
-  launch(kernel_for(call, policy), grid, args, stream, programmatic);
+  if (policy.vectors) {
+    VectorArgs args;
+    if (const auto grid = fill_args(call, state.pointers, policy, programmatic, args)) {
+      launch(vector_kernel(call, policy), *grid, args, stream, programmatic);
+      return;
+    }
+  }
+  Args args;
+  const Grid grid = fill_args(call, state.pointers, programmatic, args);
+  launch(narrow_kernel(call), grid, args, stream, programmatic);
 }
 
 void run(const DeviceState& state, std::span<const Rotation> rotations, const Positions& positions,

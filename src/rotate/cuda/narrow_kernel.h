@@ -79,7 +79,11 @@ __global__ void __launch_bounds__(512) rotate_channels(const __grid_constant__ A
   const PairChannels from = channels_of(n.read_interleaved != 0, pair, a.row.block_pairs);
   const PairChannels to = channels_of(n.write_interleaved != 0, pair, a.row.block_pairs);
   Frequencies<Compute, 1> frequencies{};
-  if constexpr (!kTable) frequencies.load(a.angle, pair);
+  if constexpr (!kTable) {
+    frequencies.load(sizeof(Compute) == 8 ? static_cast<const void*>(a.angle.precise)
+                                          : static_cast<const void*>(a.angle.fractions),
+                     pair);
+  }
 
   for (std::int64_t block = blockIdx.x; block < n.blocks; block += gridDim.x) {
     const ViewArgs& view = a.view[block < n.split_block ? 0 : 1];
@@ -91,14 +95,19 @@ __global__ void __launch_bounds__(512) rotate_channels(const __grid_constant__ A
     RowPosition row;
     Compute c, s;
     if constexpr (kTable) {
-      row = integer_position(a.position, place.position, place.token);
-      angles_of<V, Source::table, 1>(a, row, place.position, pair, frequencies, &c, &s);
+      row = resolve_position(a.position, fetch_position(a.position, a.position.data, place.position),
+                             place.token);
+      angles_of<V, Source::table, 1>(a.angle, a.position, a.row.pairs, row, place.position, pair,
+                                       frequencies, &c, &s);
     } else if (n.general != 0) {
       row = check_components(a.position, place.position);
-      angles_of<V, Source::general, 1>(a, row, place.position, pair, frequencies, &c, &s);
+      angles_of<V, Source::general, 1>(a.angle, a.position, a.row.pairs, row, place.position, pair,
+                                       frequencies, &c, &s);
     } else {
-      row = integer_position(a.position, place.position, place.token);
-      angles_of<V, Source::integer, 1>(a, row, place.position, pair, frequencies, &c, &s);
+      row = resolve_position(a.position, fetch_position(a.position, a.position.data, place.position),
+                             place.token);
+      angles_of<V, Source::integer, 1>(a.angle, a.position, a.row.pairs, row, place.position, pair,
+                                       frequencies, &c, &s);
     }
     if (row.bad && pair == 0 && live) atomicAdd(a.bad_rows, static_cast<unsigned long long>(n.heads));
 

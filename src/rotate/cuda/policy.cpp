@@ -11,7 +11,6 @@
 namespace ropewalk::cuda {
 namespace {
 
-constexpr int kMaxLanes = 256;
 
 std::int64_t chunk_bytes(const Policy& policy, Order order, std::int64_t size) {
   const std::int64_t bytes = 2 * policy.pairs * size;
@@ -32,16 +31,13 @@ bool is_possible(const Call& call, const Policy& policy) {
   const auto size = static_cast<std::int64_t>(size_of(call.dtype));
   const bool mixed = call.read != call.write;
   if (!call.channels_adjacent || call.computes_double) return false;
-  if (call.heads_divisor % policy.heads != 0 || call.pairs % policy.pairs != 0 ||
-      call.block_pairs % policy.pairs != 0) {
-    return false;
-  }
+  if (call.pairs % policy.pairs != 0 || call.block_pairs % policy.pairs != 0) return false;
   if (mixed && (call.copied > 0 || call.padding)) return false;
   const std::int64_t read = chunk_bytes(policy, call.read, size);
   const std::int64_t written = chunk_bytes(policy, call.write, size);
   if (call.alignment % std::max(read, written) != 0) return false;
   const RowLanes lanes = row_lanes(call, policy);
-  if (lanes.rotating + lanes.copying > std::min(kMaxLanes, policy.threads)) return false;
+  if (lanes.rotating + lanes.copying > policy.threads) return false;
   if (policy.full_row) {
     // Partners meet by shuffle: whole rows within a warp, and warps without a rest.
     const std::int64_t all = lanes.rotating + lanes.copying;
@@ -69,15 +65,27 @@ RowLanes row_lanes(const Call& call, const Policy& policy) {
   return lanes;
 }
 
-Policy choose_policy(const Call& call) {
-  Policy wanted = preferred_policy(call);
-  for (; wanted.vectors && wanted.heads > 1; wanted.heads /= 2) {
-    if (is_possible(call, wanted)) return wanted;
+namespace {
+
+/// The policy itself, or with fewer heads a thread where fewer are compiled or fit the counts;
+/// narrow where none can take the call.
+Policy with_heads_that_fit(const Call& call, Policy policy) {
+  while (policy.heads > 1 && (wastes_heads(call, policy.heads) || !is_possible(call, policy))) {
+    policy.heads /= 2;
   }
-  if (is_possible(call, wanted)) return wanted;
-  for (Policy fallback : kFallbacks) {
-    while (fallback.heads > 1 && !is_possible(call, fallback)) fallback.heads /= 2;
-    if (is_possible(call, fallback)) return fallback;
+  return is_possible(call, policy) ? policy : Policy{};
+}
+
+}  // namespace
+
+Policy choose_policy(const Call& call) {
+  if (const Policy first = with_heads_that_fit(call, preferred_policy(call)); first.vectors) {
+    return first;
+  }
+  for (const Policy& fallback : kFallbacks) {
+    const Policy policy = with_heads_that_fit(call, fallback);
+    if (policy.vectors) return policy;
+    if (is_possible(call, fallback)) return fallback;  // compiled with these heads alone
   }
   return {};
 }
@@ -113,7 +121,7 @@ Policy policy_from_name(std::string_view name) {
   const bool well_formed = number(policy.pairs) && take("x") && number(policy.heads) &&
                            take("-") && number(policy.threads);
   policy.full_row = well_formed && take("-row");
-  require(well_formed && rest.empty() && policy.threads <= 256,
+  require(well_formed && rest.empty() && policy.threads <= 512,
           "policy: expected \"narrow\" or a name like \"sweep-4x2-128\", got {}", name);
   return policy;
 }

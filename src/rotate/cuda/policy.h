@@ -51,7 +51,7 @@ struct Call {
   std::int64_t copied = 0;       ///< channels outside the window that are copied
   std::int64_t alignment = 16;   ///< bytes, of every row and every part of one
   std::int64_t tokens = 1;       ///< of all batch rows
-  std::int64_t heads_divisor = 1;  ///< of the head counts of every tensor
+  std::int64_t heads[2] = {1, 0};  ///< of each tensor
   std::int64_t bytes = 0;        ///< moved: read and written
   std::int64_t rows = 1;         ///< of the largest tensor
 };

@@ -22,8 +22,20 @@ inline constexpr Policy kFallbacks[] = {
     {true, Map::sweep, 2, 2, 128, false},
     {true, Map::sweep, 1, 2, 128, false},
     {true, Map::sweep, 4, 1, 256, false},
-    {true, Map::sweep, 2, 1, 256, false},
+    {true, Map::sweep, 2, 1, 256, false}, {true, Map::sweep, 1, 4, 128, false},
+    {true, Map::sweep, 1, 4, 512, false}, {true, Map::sweep, 1, 1, 512, false},
 };
+
+/// Whether more than an eighth of the threads' heads would not exist.
+constexpr bool wastes_heads(const Call& call, int of_thread) {
+  std::int64_t real = 0;
+  std::int64_t padded = 0;
+  for (const std::int64_t heads : call.heads) {
+    real += heads;
+    padded += (heads + of_thread - 1) / of_thread * of_thread;
+  }
+  return 8 * (padded - real) > real;
+}
 
 constexpr Policy preferred_16(const Call& call) {
   const bool half = call.read == Order::half;

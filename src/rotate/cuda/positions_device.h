@@ -46,31 +46,41 @@ __device__ __forceinline__ std::int64_t sequence_of(const PositionArgs& a, std::
   return low;
 }
 
-/// One integer component. `index` counts elements of the position array.
-__device__ __forceinline__ RowPosition integer_position(const PositionArgs& a, std::int64_t index,
-                                                        std::int64_t token) {
+/// What memory holds for a row, loaded before anything is done with it.
+__device__ __forceinline__ std::int64_t fetch_position(const PositionArgs& a, const void* data,
+                                                       std::int64_t index) {
+  if (a.type == PositionArgs::kInt64) return __ldg(static_cast<const long long*>(data) + index);
+  if (a.type == PositionArgs::kInt32) return __ldg(static_cast<const int*>(data) + index);
+  return 0;
+}
+
+/// The position of a token in packed sequences.
+__device__ __forceinline__ RowPosition packed_position(const PositionArgs& a, std::int64_t token) {
   RowPosition p;
-  if (a.type == PositionArgs::kInt64 && a.by_token == 0) {  // the common kind, without detours
-    p.value = __ldg(static_cast<const long long*>(a.data) + index);
-  } else if (a.cu_seqlens != nullptr) {
-    if (a.sequences == 0) {
-      p.bad = true;
-    } else {
-      const std::int64_t s = sequence_of(a, token);
-      const std::int64_t first = integer_at(a.cu_seqlens, a.cu_type, s);
-      p.bad = token < first || token >= integer_at(a.cu_seqlens, a.cu_type, s + 1);
-      p.value = token - first;
-      if (a.type != PositionArgs::kNone) p.value += integer_at(a.data, a.type, s);
-    }
+  if (a.sequences == 0) {
+    p.bad = true;
+    return p;
+  }
+  const std::int64_t s = sequence_of(a, token);
+  const std::int64_t first = integer_at(a.cu_seqlens, a.cu_type, s);
+  p.bad = token < first || token >= integer_at(a.cu_seqlens, a.cu_type, s + 1);
+  p.value = token - first;
+  if (a.type != PositionArgs::kNone) p.value += integer_at(a.data, a.type, s);
+  return p;
+}
+
+/// One integer component, from what was fetched.
+__device__ __forceinline__ RowPosition resolve_position(const PositionArgs& a,
+                                                        std::int64_t fetched, std::int64_t token) {
+  RowPosition p;
+  if (a.cu_seqlens != nullptr) {
+    p = packed_position(a, token);
   } else {
-    p.value = a.start + static_cast<std::int64_t>(a.by_token) * token;
-    if (a.type != PositionArgs::kNone) p.value += integer_at(a.data, a.type, index);
+    p.value = a.start + fetched + (a.by_token != 0 ? token : 0);
   }
   p.bad = p.bad || p.value < a.low || p.value >= a.limit;
-  if (a.has_padding != 0 && p.value == a.padding) {
-    p.pass = true;
-    p.bad = false;
-  }
+  p.pass = a.has_padding != 0 && p.value == a.padding;
+  p.bad = p.bad && !p.pass;
   return p;
 }
 

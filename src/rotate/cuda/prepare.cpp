@@ -86,7 +86,7 @@ std::int64_t alignment_of(const PreparedCall& call) {
       if (shape[d] > 1) bits |= std::llabs(stride[d]) * size;
     }
   };
-  for (const auto& [in, out] : call.rotations) {
+  for (const auto& [in, out] : std::span(call.views).first(call.count)) {
     add(in.data, in.size, in.stride);
     add(out.data, out.size, out.stride);
   }
@@ -94,8 +94,8 @@ std::int64_t alignment_of(const PreparedCall& call) {
 }
 
 void check_alignment(const PreparedCall& call) {
-  for (std::size_t i = 0; i < call.rotations.size(); ++i) {
-    const auto& [in, out] = call.rotations[i];
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const auto& [in, out] = call.views[i];
     const auto size = size_of(in.dtype);
     const auto address = reinterpret_cast<std::uintptr_t>(in.data) |
                          reinterpret_cast<std::uintptr_t>(out.data);
@@ -109,7 +109,6 @@ void fill_row(const PreparedCall& call, const Policy& policy, RowArgs& row) {
   const auto size = static_cast<std::int64_t>(size_of(facts.dtype));
   row.pairs = static_cast<std::uint32_t>(facts.pairs);
   row.block_pairs = static_cast<std::uint32_t>(facts.block_pairs);
-  if (!policy.vectors) return;
   const RowLanes lanes = row_lanes(facts, policy);
   row.lanes = static_cast<std::uint32_t>(lanes.rotating);
   row.copy_lanes = static_cast<std::uint32_t>(lanes.copying);
@@ -120,19 +119,14 @@ void fill_row(const PreparedCall& call, const Policy& policy, RowArgs& row) {
   row.half = static_cast<std::uint32_t>(facts.block_pairs * size);
 }
 
-std::int64_t heads_of_group(const PreparedCall& call, const Policy& policy) {
-  if (policy.vectors) return policy.heads;
-  if (!call.plan->rotates()) return 1;
-  // The narrow path shares the sines of a token; few enough that there is work for every thread.
-  std::int64_t heads = call.facts.heads_divisor;
-  while (heads > 4) {
-    if (heads % 2 == 0) {
-      heads /= 2;
-    } else {
-      break;
-    }
+/// The narrow path shares the sines of a token among up to eight heads; more would leave threads
+/// without work.
+std::int64_t narrow_heads(const PreparedCall& call) {
+  const std::int64_t divisor = std::gcd(call.facts.heads[0], call.facts.heads[1]);
+  for (const std::int64_t heads : {4, 3, 5, 2, 7}) {
+    if (call.plan->rotates() && divisor % heads == 0) return heads;
   }
-  return heads <= 8 ? heads : 1;
+  return 1;
 }
 
 Grid fill_narrow(const PreparedCall& call, std::int64_t heads, Args& args) {
@@ -153,29 +147,71 @@ Grid fill_narrow(const PreparedCall& call, std::int64_t heads, Args& args) {
     return (view.groups + grid.threads_y - 1) / grid.threads_y;
   };
   n.split_block = blocks(args.view[0]);
-  n.blocks = n.split_block + (call.rotations.size() > 1 ? blocks(args.view[1]) : 0);
+  n.blocks = n.split_block + (call.count > 1 ? blocks(args.view[1]) : 0);
   grid.blocks_x = static_cast<std::uint32_t>(std::min(n.blocks, kMaxGrid));
   return grid;
 }
 
-Grid vector_grid(const PreparedCall& call, const Policy& policy, Args& args) {
+Grid vector_grid(const PreparedCall& call, const Policy& policy, VectorArgs& args) {
   Grid grid;
   grid.threads_x = args.row.lanes + args.row.copy_lanes;
   grid.threads_y = static_cast<std::uint32_t>(policy.threads) / grid.threads_x;
-  const bool two = call.rotations.size() > 1;
-  const auto blocks = [&](std::int64_t groups) {
-    return static_cast<std::uint32_t>((groups + grid.threads_y - 1) / grid.threads_y);
+  const auto blocks = [&](std::uint32_t groups) {
+    return (groups + grid.threads_y - 1) / grid.threads_y;
   };
   if (policy.map == Map::tokens) {
-    const std::int64_t first = args.view[0].size[0];
-    args.split = static_cast<std::uint32_t>(first);
-    grid.blocks_x = blocks(first + (two ? args.view[1].size[0] : 0));
+    args.split = args.view[0].size0;
+    grid.blocks_x = blocks(args.split + args.view[1].size0);
     grid.blocks_y = static_cast<std::uint32_t>(call.facts.tokens);
   } else {
     args.split = blocks(args.view[0].groups);
-    grid.blocks_x = args.split + (two ? blocks(args.view[1].groups) : 0);
+    grid.blocks_x = args.split + blocks(args.view[1].groups);
   }
   return grid;
+}
+
+AngleArgs angle_args(const PreparedCall& call, const DevicePointers& device) {
+  const RotaryPlan& plan = *call.plan;
+  AngleArgs angle = device.angle;
+  const double direction = call.direction == Direction::inverse ? -1.0 : 1.0;
+  angle.cos_amplitude = plan.amplitude();
+  angle.sin_amplitude = call.table ? direction : plan.amplitude() * (direction * plan.sign());
+  angle.cos_amplitude32 = static_cast<float>(angle.cos_amplitude);
+  angle.sin_amplitude32 = static_cast<float>(angle.sin_amplitude);
+  switch (plan.arithmetic()) {
+    case Arithmetic::exact: angle.step = kFused; break;
+    case Arithmetic::parity_p0: angle.step = kStepwise; break;
+    default: angle.step = kSeparate;
+  }
+  return angle;
+}
+
+/// q and k as one tensor with the heads of both, where they lie side by side in a packed buffer:
+/// one sweep through memory instead of two with gaps.
+bool join_heads(Rotation& q, const Rotation& k) {
+  const auto beside = [](const auto& a, const auto& b) {
+    const std::int64_t step = a.size[kHead] * a.stride[kHead] *
+                              static_cast<std::int64_t>(size_of(a.dtype));
+    return a.stride == b.stride &&
+           reinterpret_cast<std::uintptr_t>(a.data) + static_cast<std::uintptr_t>(step) ==
+               reinterpret_cast<std::uintptr_t>(b.data);
+  };
+  if (!beside(q.in, k.in) || !beside(q.out, k.out)) return false;
+  q.in.size[kHead] += k.in.size[kHead];
+  q.out.size[kHead] += k.out.size[kHead];
+  return true;
+}
+
+/// Whether row groups lie one behind the other in the input.
+bool is_linear(const std::array<RowDimension, 3>& d) {
+  const bool first = d[1].size == 1 || d[1].in == d[0].in * d[0].size;
+  const bool second = d[2].size == 1 || d[2].in == d[1].in * d[1].size;
+  return first && second;
+}
+
+bool same_strides(const std::array<RowDimension, 3>& dimensions) {
+  return std::ranges::all_of(dimensions,
+                             [](const RowDimension& d) { return d.size == 1 || d.in == d.out; });
 }
 
 }  // namespace
@@ -183,10 +219,16 @@ Grid vector_grid(const PreparedCall& call, const Policy& policy, Args& args) {
 PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
                           std::span<const Rotation> rotations, const Positions& positions,
                           Direction direction, int compute_capability) {
-  PreparedCall call{&plan, rotations, &positions, direction, device.table_rows > 0, {}};
+  PreparedCall call{.plan = &plan,
+                    .positions = &positions,
+                    .direction = direction,
+                    .table = device.table_rows > 0,
+                    .facts = {}};
+  for (const Rotation& rotation : rotations) call.views[call.count++] = rotation;
+  if (call.count == 2 && join_heads(call.views[0], call.views[1])) call.count = 1;
   check_alignment(call);
   Call& facts = call.facts;
-  const Rotation& first = rotations.front();
+  const Rotation& first = call.views.front();
   facts.compute_capability = compute_capability;
   facts.dtype = first.in.dtype;
   set_orders(facts, plan.pairing(), direction);
@@ -199,54 +241,94 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
   facts.computes_double = device.table_is_double && facts.dtype != Dtype::float64;
   facts.pairs = plan.pairs();
   facts.block_pairs = plan.block_width() == 0 ? plan.pairs() : plan.block_width() / 2;
-  facts.in_place = std::ranges::all_of(rotations, is_in_place);
+  const auto views = std::span(call.views).first(call.count);
+  facts.in_place = std::ranges::all_of(views, is_in_place);
   facts.copied = facts.in_place ? 0 : plan.head_dim() - plan.rotary_dim();
   facts.tokens = first.in.size[kBatch] * first.in.size[kToken];
-  facts.heads_divisor = 0;
-  for (const auto& [in, out] : rotations) {
-    facts.heads_divisor = std::gcd(facts.heads_divisor, in.size[kHead]);
-    facts.channels_adjacent = facts.channels_adjacent && (in.size[kChannel] <= 1 || (in.stride[kChannel] == 1 && out.stride[kChannel] == 1));
-    facts.heads_inside = facts.heads_inside && std::llabs(out.stride[kHead]) <= std::llabs(out.stride[kToken]);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const auto& [in, out] = views[i];
+    facts.heads[i] = in.size[kHead];
+    facts.channels_adjacent =
+        facts.channels_adjacent &&
+        (in.size[kChannel] <= 1 || (in.stride[kChannel] == 1 && out.stride[kChannel] == 1));
+    facts.heads_inside =
+        facts.heads_inside && std::llabs(out.stride[kHead]) <= std::llabs(out.stride[kToken]);
     facts.rows = std::max(facts.rows, facts.tokens * in.size[kHead]);
     facts.bytes += 2 * facts.tokens * in.size[kHead] * (2 * facts.pairs + facts.copied) *
                    static_cast<std::int64_t>(size_of(facts.dtype));
   }
+  if (views.size() < 2) facts.heads[1] = 0;
   facts.alignment = alignment_of(call);
   return call;
 }
 
-Grid fill_args(const PreparedCall& call, const DevicePointers& device, const Policy& policy,
+Grid fill_args(const PreparedCall& call, const DevicePointers& device, bool programmatic,
                Args& args) {
-  const RotaryPlan& plan = *call.plan;
   const auto size = static_cast<std::int64_t>(size_of(call.facts.dtype));
-  const std::int64_t heads = heads_of_group(call, policy);
+  const std::int64_t heads = narrow_heads(call);
   const PositionStrides strides = position_strides(*call.positions);
-  for (std::size_t i = 0; i < call.rotations.size(); ++i) {
-    const auto& [in, out] = call.rotations[i];
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const auto& [in, out] = call.views[i];
     ViewArgs& view = args.view[i];
-    view = view_of(row_dimensions(call.rotations[i], strides, heads, policy.map == Map::tokens));
-    const std::int64_t first = policy.vectors ? plan.window().offset * size : 0;
-    view.in = static_cast<const char*>(in.data) + first;
-    view.out = static_cast<char*>(out.data) + first;
+    view = view_of(row_dimensions(call.views[i], strides, heads, false));
+    view.in = static_cast<const char*>(in.data);
+    view.out = static_cast<char*>(out.data);
     view.in_head = in.stride[kHead] * size;
     view.out_head = out.stride[kHead] * size;
     view.in_channel = in.stride[kChannel] * size;
     view.out_channel = out.stride[kChannel] * size;
   }
-  if (call.rotations.size() < 2) args.view[1].size0.divisor = 0;  // no group of it is live
+  args.programmatic = programmatic ? 1 : 0;
   args.position = position_args(call, device);
-  args.angle = device.angle;
-  const double sign = call.direction == Direction::inverse ? -1.0 : 1.0;
-  args.angle.cos_amplitude = plan.amplitude();
-  args.angle.sin_amplitude = call.table ? sign : plan.amplitude() * (sign * plan.sign());
-  switch (plan.arithmetic()) {
-    case Arithmetic::exact: args.angle.step = kFused; break;
-    case Arithmetic::parity_p0: args.angle.step = kStepwise; break;
-    default: args.angle.step = kSeparate;
+  args.angle = angle_args(call, device);
+  args.bad_rows = device.bad_rows;
+  args.row.pairs = static_cast<std::uint32_t>(call.facts.pairs);
+  args.row.block_pairs = static_cast<std::uint32_t>(call.facts.block_pairs);
+  return fill_narrow(call, heads, args);
+}
+
+std::optional<Grid> fill_args(const PreparedCall& call, const DevicePointers& device,
+                              const Policy& policy, bool programmatic, VectorArgs& args) {
+  const auto size = static_cast<std::int64_t>(size_of(call.facts.dtype));
+  const PositionStrides strides = position_strides(*call.positions);
+  const std::int64_t window = call.plan->window().offset * size;
+  args.flags = kLinear | kSameStrides | (programmatic ? kProgrammatic : 0u);
+  const auto views = std::span(call.views).first(call.count);
+  if (std::ranges::any_of(views, is_in_place)) args.flags |= kMayCollide;
+  args.view[1].size0 = 0;  // where there is one tensor, no group of a second is live
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const auto& [in, out] = call.views[i];
+    const auto dimensions = row_dimensions(call.views[i], strides, policy.heads,
+                                           policy.map == Map::tokens);
+    VectorView& view = args.view[i];
+    if (!fill_view(dimensions, view)) return std::nullopt;
+    const std::int64_t in_head = in.stride[kHead] * size;
+    const std::int64_t out_head = out.stride[kHead] * size;
+    if (std::max(std::llabs(in_head), std::llabs(out_head)) >= std::int64_t{1} << 31) {
+      return std::nullopt;
+    }
+    view.in_head = static_cast<std::int32_t>(in_head);
+    view.out_head = static_cast<std::int32_t>(out_head);
+    args.in[i] = static_cast<const char*>(in.data) + window;
+    args.out[i] = static_cast<char*>(out.data) + window;
+    args.heads[i] = static_cast<std::uint32_t>(in.size[kHead]);
+    args.head_index[i] = head_index(dimensions);
+    if (!is_linear(dimensions)) args.flags &= ~std::uint32_t{kLinear};
+    if (!same_strides(dimensions)) args.flags &= ~std::uint32_t{kSameStrides};
+    if (dimensions[2].size > 1) args.flags |= kThreeIndices;
+    if (in.size[kHead] % policy.heads != 0) args.flags |= kRaggedHeads;
   }
+  args.position = position_args(call, device);
+  args.position_data = args.position.data;
+  args.angle = angle_args(call, device);
+  args.frequencies = call.facts.dtype == Dtype::float64
+                         ? static_cast<const void*>(device.angle.precise)
+                         : static_cast<const void*>(device.angle.fractions);
   args.bad_rows = device.bad_rows;
   fill_row(call, policy, args.row);
-  return policy.vectors ? vector_grid(call, policy, args) : fill_narrow(call, heads, args);
+  args.lanes = args.row.lanes;
+  args.half = args.row.half;
+  return vector_grid(call, policy, args);
 }
 
 }  // namespace ropewalk::cuda

@@ -2,7 +2,9 @@
 // divisors and the grid. Host code without CUDA calls.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "ropewalk/rotate.h"
@@ -23,7 +25,8 @@ struct DevicePointers {
 /// One or two tensors with elements, of one call.
 struct PreparedCall {
   const RotaryPlan* plan = nullptr;
-  std::span<const Rotation> rotations;
+  std::array<Rotation, 2> views{};  ///< q and k, or one where they lie side by side
+  std::size_t count = 0;
   const Positions* positions = nullptr;
   Direction direction = Direction::forward;
   bool table = false;
@@ -41,8 +44,13 @@ struct Grid {
   std::uint32_t threads_x = 1, threads_y = 1;
 };
 
-/// Fills everything but `programmatic`, and the grid.
+/// For the narrow path.
 [[nodiscard]] Grid fill_args(const PreparedCall& call, const DevicePointers& device,
-                             const Policy& policy, Args& args);
+                             bool programmatic, Args& args);
+
+/// For a vector kernel. Nothing where a stride or size is too large for it.
+[[nodiscard]] std::optional<Grid> fill_args(const PreparedCall& call, const DevicePointers& device,
+                                            const Policy& policy, bool programmatic,
+                                            VectorArgs& args);
 
 }  // namespace ropewalk::cuda

@@ -26,6 +26,7 @@ struct VectorShape {
 };
 
 inline constexpr VectorShape kShapes16Half[] = {
+    {Source::integer, Map::sweep, 1, 4, false},
     {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::tokens, 2, 2, false},
     {Source::integer, Map::sweep, 2, 1, false},  {Source::integer, Map::sweep, 2, 2, false},
     {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::sweep, 4, 1, false},
@@ -47,6 +48,7 @@ inline constexpr VectorShape kShapes16Interleaved[] = {
     {Source::table, Map::sweep, 4, 1, false},
 };
 inline constexpr VectorShape kShapes32[] = {
+    {Source::integer, Map::sweep, 1, 4, false},
     {Source::integer, Map::sweep, 2, 4, false},  {Source::integer, Map::tokens, 2, 2, false},
     {Source::integer, Map::tokens, 2, 1, false}, {Source::integer, Map::sweep, 2, 1, false},
     {Source::integer, Map::sweep, 2, 2, false},  {Source::integer, Map::sweep, 4, 1, false},
@@ -59,7 +61,11 @@ inline constexpr VectorShape kShapes64[] = {
     {Source::general, Map::sweep, 2, 1, false},  {Source::table, Map::sweep, 2, 1, false},
 };
 /// Read in one order, written in the other.
-inline constexpr VectorShape kShapesMixed32[] = {{Source::integer, Map::sweep, 4, 1, false}};
+inline constexpr VectorShape kShapesMixed16[] = {{Source::integer, Map::sweep, 4, 1, false},
+                                                 {Source::integer, Map::sweep, 4, 2, false},
+                                                 {Source::integer, Map::sweep, 4, 4, false}};
+inline constexpr VectorShape kShapesMixed32[] = {{Source::integer, Map::sweep, 4, 1, false},
+                                                 {Source::integer, Map::sweep, 4, 2, false}};
 inline constexpr VectorShape kShapesMixed64[] = {{Source::integer, Map::sweep, 2, 1, false}};
 
 }  // namespace ropewalk::cuda

@@ -48,9 +48,11 @@ struct Spot {
 };
 
 template <class T, Order kOrder>
-__device__ __forceinline__ Spot spot_of(const RowArgs& row, std::uint32_t lane) {
+__device__ __forceinline__ Spot spot_of(const RowArgs& row, std::uint32_t half,
+                                        std::uint32_t lane) {
   if constexpr (T::kFullRow || kOrder == Order::interleaved) {
-    return {static_cast<std::int32_t>(lane) * T::kBytes, T::kReadBytes};
+    return {static_cast<std::int32_t>(lane) * T::kBytes,
+            kOrder == T::kRead ? T::kReadBytes : T::kWriteBytes};
   } else {
     const auto pair = static_cast<std::int32_t>(lane) * T::kPairs;
     std::int32_t blocks_before = 0;
@@ -58,7 +60,7 @@ __device__ __forceinline__ Spot spot_of(const RowArgs& row, std::uint32_t lane) 
       blocks_before = pair / static_cast<std::int32_t>(row.block_pairs);
     }
     return {(pair + blocks_before * static_cast<std::int32_t>(row.block_pairs)) * T::kSize,
-            static_cast<std::int32_t>(row.half)};
+            static_cast<std::int32_t>(half)};
   }
 }
 
@@ -72,58 +74,67 @@ __device__ __forceinline__ std::int32_t copied_chunk(const RowArgs& row, std::ui
   return at < before ? at - before : at - before + static_cast<std::int32_t>(row.window);
 }
 
-/// Where a thread works.
+/// Which rows a thread works on.
 struct Place {
-  const char* in;
-  char* out;
-  std::int64_t in_head, out_head;
-  std::int64_t position;  ///< index into the position array
-  std::int64_t token;
+  std::uint32_t i0, i1, i2;
   bool live;
 };
 
-/// `outer` is the index of the token, in the token map; else `g` counts everything.
-template <Map kMap>
-__device__ __forceinline__ Place place_of(const ViewArgs& view, std::uint32_t g,
-                                          std::uint32_t outer) {
-  Place p;
-  std::uint32_t i0, i1, i2;
-  if constexpr (kMap == Map::tokens) {
-    p.live = g < view.size0.divisor;
-    i0 = g;
-    i2 = view.size1.quotient(outer);
-    i1 = outer - i2 * view.size1.divisor;
-  } else {
-    p.live = g < static_cast<std::uint32_t>(view.groups);
-    const std::uint32_t kept = p.live ? g : 0;
-    const std::uint32_t rest = view.size0.quotient(kept);
-    i0 = kept - rest * view.size0.divisor;
-    i2 = view.size1.quotient(rest);
-    i1 = rest - i2 * view.size1.divisor;
+__device__ __forceinline__ std::uint32_t quotient(std::uint32_t x, std::uint32_t multiplier,
+                                                  std::uint32_t shift) {
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(x) * multiplier) >> shift);
+}
+
+/// The token map: `g` counts groups of heads, `outer` tokens.
+__device__ __forceinline__ Place place_in_token(const VectorView& view, std::uint32_t g,
+                                                std::uint32_t outer, bool three) {
+  Place p{g, outer, 0, g < view.size0};
+  if (three) {
+    p.i2 = quotient(outer, view.multiplier1, view.shifts >> 8);
+    p.i1 = outer - p.i2 * view.size1;
   }
-  const auto along = [&](const std::int64_t* stride) {
-    return static_cast<std::int64_t>(i0) * stride[0] + static_cast<std::int64_t>(i1) * stride[1] +
-           static_cast<std::int64_t>(i2) * stride[2];
-  };
-  p.position = along(view.position_stride);
-  p.token = along(view.token_stride);
-  p.in = view.in + along(view.in_stride);
-  p.out = view.out + along(view.out_stride);
-  p.in_head = view.in_head;
-  p.out_head = view.out_head;
   return p;
+}
+
+/// The sweep: `g` counts everything.
+__device__ __forceinline__ Place place_in_sweep(const VectorView& view, std::uint32_t g,
+                                                bool three) {
+  Place p{0, 0, 0, g < view.groups};
+  if (!p.live) g = 0;
+  p.i1 = quotient(g, view.multiplier0, view.shifts & 255);
+  p.i0 = g - p.i1 * view.size0;
+  if (three) {
+    p.i2 = quotient(p.i1, view.multiplier1, view.shifts >> 8);
+    p.i1 -= p.i2 * view.size1;
+  }
+  return p;
+}
+
+/// i · s for an index below 2^31 and a signed stride: one instruction.
+__device__ __forceinline__ std::int64_t times(std::uint32_t i, std::int32_t stride) {
+  return static_cast<std::int64_t>(static_cast<std::int32_t>(i)) * stride;
+}
+__device__ __forceinline__ std::int64_t along(const Place& p, std::int32_t s0, std::int32_t s1,
+                                              std::int64_t s2, bool three) {
+  std::int64_t sum = times(p.i0, s0) + times(p.i1, s1);
+  if (three) sum += static_cast<std::int64_t>(p.i2) * s2;
+  return sum;
 }
 
 /// Whether threads must stay to the end because others wait for them.
 template <class T>
 inline constexpr bool kThreadsMeet = T::kFullRow || T::kMixed;
 
+/// Single pairs make wide rows: rotary_dim 1024 has 512 of them.
+template <class T>
+inline constexpr int kMostThreads = T::kPairs == 1 ? 512 : 256;
+
 /// Named only where the compiler, left alone, takes so few registers that it spills.
 template <class T>
 inline constexpr int kLeastBlocks = T::kPairs * T::kHeads >= 16 ? 4 : 1;
 
 template <class T>
-__device__ __forceinline__ void rotate_chunks(const Args& a, const Chunk<T::kReadBytes>* in,
+__device__ __forceinline__ void rotate_chunks(std::uint32_t step, const Chunk<T::kReadBytes>* in,
                                               const typename T::Compute* c,
                                               const typename T::Compute* s,
                                               Chunk<T::kWriteBytes>* out) {
@@ -142,11 +153,11 @@ __device__ __forceinline__ void rotate_chunks(const Args& a, const Chunk<T::kRea
     Real& y0 = T::kWrite == Order::half ? y[i] : y[2 * i];
     Real& y1 = T::kWrite == Order::half ? y[n + i] : y[2 * i + 1];
     if constexpr (T::kSource == Source::table) {
-      if (a.angle.step == kSeparate) {
+      if (step == kSeparate) {
         rotate_pair<Separate<V>>(x0, x1, c[i], s[i], y0, y1);
         continue;
       }
-      if (a.angle.step == kStepwise) {
+      if (step == kStepwise) {
         rotate_pair<Stepwise<V>>(x0, x1, c[i], s[i], y0, y1);
         continue;
       }
@@ -199,105 +210,174 @@ struct FullRow {
   }
 };
 
+/// What a thread knows once its loads are on their way.
 template <class T>
-__global__ void __launch_bounds__(256, kLeastBlocks<T>) rotate_vectors(const __grid_constant__ Args a) {
-  using V = typename T::V;
-  using Real = typename V::Real;
-  if (a.programmatic != 0) start_dependents();
-
-  const std::uint32_t lane = threadIdx.x;
-  Place place;
-  if constexpr (T::kMap == Map::tokens) {
-    const std::uint32_t g = blockIdx.x * blockDim.y + threadIdx.y;
-    place = g < a.split ? place_of<T::kMap>(a.view[0], g, blockIdx.y)
-                        : place_of<T::kMap>(a.view[1], g - a.split, blockIdx.y);
-  } else if (blockIdx.x < a.split) {
-    place = place_of<T::kMap>(a.view[0], blockIdx.x * blockDim.y + threadIdx.y, 0);
-  } else {
-    place = place_of<T::kMap>(a.view[1], (blockIdx.x - a.split) * blockDim.y + threadIdx.y, 0);
-  }
-  if constexpr (!kThreadsMeet<T>) {
-    if (!place.live) return;
-  }
-
-  const bool rotates = lane < a.row.lanes;
-  const std::uint32_t first_pair =
-      !T::kFullRow ? lane * T::kPairs
-                   : (lane & (a.row.lanes / 2 - 1)) * (2 * T::kPairs) +
-                         ((lane & (a.row.lanes / 2)) != 0 ? T::kPairs : 0);
-  std::int32_t at[T::kReads];
-  if (rotates) {
-    const Spot spot = spot_of<T, T::kRead>(a.row, lane);
-#pragma unroll
-    for (int i = 0; i < T::kReads; ++i) at[i] = spot.first + i * spot.next;
-  } else {
-#pragma unroll
-    for (int i = 0; i < T::kReads; ++i) {
-      at[i] = copied_chunk(a.row, lane - a.row.lanes + i * a.row.copy_lanes, T::kReadBytes);
-    }
-  }
-
+struct Rows {
   Chunk<T::kReadBytes> x[T::kHeads][T::kReads];
-  const auto load = [&] {
+  std::int32_t at[T::kReads];  ///< bytes from the window's first channel
+  const char* in;
+  char* out;
+  std::int32_t in_head, out_head;
+  std::int32_t heads;          ///< of this thread; fewer than kHeads in a ragged group
+  std::int64_t index;          ///< into the position array
+  std::int64_t fetched;        ///< what it holds there
+  std::int64_t token;
+  bool live;
+
+  [[nodiscard]] __device__ __forceinline__ bool has(int h) const {
+    return T::kHeads == 1 || h < heads;
+  }
+
+  __device__ __forceinline__ void load() {
 #pragma unroll
     for (int h = 0; h < T::kHeads; ++h) {
+      if (!has(h)) continue;
 #pragma unroll
       for (int i = 0; i < T::kReads; ++i) {
-        x[h][i] = load_chunk<T::kReadBytes>(place.in + h * place.in_head + at[i]);
+        x[h][i] = load_chunk<T::kReadBytes>(in + static_cast<std::int64_t>(h) * in_head + at[i]);
       }
     }
-  };
-
-  Frequencies<Real, T::kPairs> frequencies;
-  if constexpr (T::kSource != Source::table) {
-    frequencies.load(a.angle, rotates ? first_pair : 0);
   }
-  const RowPosition row = T::kSource == Source::general
-                              ? check_components(a.position, place.position)
-                              : integer_position(a.position, place.position, place.token);
-  if (a.programmatic == 0) load();
-  Real c[T::kPairs], s[T::kPairs];
-  angles_of<V, T::kSource, T::kPairs>(a, row, place.position, rotates ? first_pair : 0,
-                                      frequencies, c, s);
-  if (a.programmatic != 0) {
-    wait_for_predecessor();
-    load();
-  }
-  if (row.bad && lane == 0 && place.live) atomicAdd(a.bad_rows, static_cast<unsigned long long>(T::kHeads));
 
+  /// Finds the rows of one tensor and starts their loads, in the order in which results are needed.
+  template <int kView>
+  __device__ __forceinline__ void begin(const VectorArgs& a, std::uint32_t g) {
+    const VectorView& view = a.view[kView];
+    const bool three = (a.flags & kThreeIndices) != 0;
+    const Place place = T::kMap == Map::tokens ? place_in_token(view, g, blockIdx.y, three)
+                                               : place_in_sweep(view, g, three);
+    live = place.live;
+    if constexpr (!kThreadsMeet<T>) {
+      if (!live) return;
+    }
+    index = along(place, view.position0, view.position1, view.position2, three);
+    if constexpr (T::kSource != Source::general) {
+      fetched = fetch_position(a.position, a.position_data, index);
+    }
+    const std::int64_t offset =
+        T::kMap == Map::sweep && (a.flags & kLinear) != 0
+            ? static_cast<std::int64_t>(live ? g : 0) * view.in0
+            : along(place, view.in0, view.in1, view.in2, three);
+    in = a.in[kView] + offset;
+    in_head = view.in_head;
+    heads = T::kHeads;
+    if (T::kHeads > 1 && (a.flags & kRaggedHeads) != 0) {
+      const std::uint32_t which = a.head_index[kView];
+      const std::uint32_t group = which == 0 ? place.i0 : (which == 1 ? place.i1 : place.i2);
+      heads = static_cast<std::int32_t>(a.heads[kView] - group * T::kHeads);
+    }
+    if ((a.flags & kProgrammatic) == 0) load();
+    const std::int64_t out_offset = (a.flags & kSameStrides) != 0
+                                        ? offset
+                                        : along(place, view.out0, view.out1, view.out2, three);
+    out = a.out[kView] + out_offset;
+    out_head = view.out_head;
+    token = along(place, view.token0, view.token1, view.token2, three);
+  }
+};
+
+/// The first of a thread's pairs, whose angles it evaluates.
+template <class T>
+__device__ __forceinline__ std::uint32_t first_pair_of(std::uint32_t lane, std::uint32_t lanes) {
+  if constexpr (!T::kFullRow) return lane * T::kPairs;
+  const std::uint32_t half = lanes / 2;
+  return (lane & (half - 1)) * (2 * T::kPairs) + ((lane & half) != 0 ? T::kPairs : 0);
+}
+
+/// Rotates what was loaded and stores it.
+template <class T>
+__device__ __forceinline__ void finish(const VectorArgs& a, Rows<T>& rows, const RowPosition& row,
+                                       bool rotates, const typename T::Compute* c,
+                                       const typename T::Compute* s) {
+  const auto out_of = [&](int h) { return rows.out + static_cast<std::int64_t>(h) * rows.out_head; };
   if constexpr (T::kFullRow) {
     FullRow<T> full;
-    full.partner = a.row.lanes / 2;
-    full.exchange(c, s, (lane & full.partner) != 0);
+    full.partner = a.lanes / 2;
+    full.exchange(c, s, (threadIdx.x & full.partner) != 0);
 #pragma unroll
     for (int h = 0; h < T::kHeads; ++h) {
-      const Chunk<T::kWriteBytes> y = full.rotate(x[h][0], rotates && !row.pass);
-      if (place.live) store_chunk(place.out + h * place.out_head + at[0], y);
+      const Chunk<T::kWriteBytes> y = full.rotate(rows.x[h][0], rotates && !row.pass);
+      if (rows.live && rows.has(h)) store_chunk(out_of(h) + rows.at[0], y);
     }
   } else if constexpr (T::kMixed) {
     // In place another thread of the row may still have to read what this one writes.
-    __syncthreads();
-    if (!place.live) return;
-    const Spot to = spot_of<T, T::kWrite>(a.row, lane);
+    if ((a.flags & kMayCollide) != 0) __syncthreads();
+    if (!rows.live) return;
+    const Spot to = spot_of<T, T::kWrite>(a.row, a.half, threadIdx.x);
 #pragma unroll
     for (int h = 0; h < T::kHeads; ++h) {
+      if (!rows.has(h)) continue;
       Chunk<T::kWriteBytes> y[T::kWrites];
-      rotate_chunks<T>(a, x[h], c, s, y);
+      rotate_chunks<T>(a.angle.step, rows.x[h], c, s, y);
 #pragma unroll
-      for (int i = 0; i < T::kWrites; ++i) {
-        store_chunk(place.out + h * place.out_head + to.first + i * to.next, y[i]);
-      }
+      for (int i = 0; i < T::kWrites; ++i) store_chunk(out_of(h) + to.first + i * to.next, y[i]);
     }
   } else {
 #pragma unroll
     for (int h = 0; h < T::kHeads; ++h) {
-      if (rotates && !row.pass) rotate_chunks<T>(a, x[h], c, s, x[h]);
+      if (!rows.has(h)) continue;
+      if (rotates && !row.pass) rotate_chunks<T>(a.angle.step, rows.x[h], c, s, rows.x[h]);
 #pragma unroll
-      for (int i = 0; i < T::kWrites; ++i) {
-        store_chunk(place.out + h * place.out_head + at[i], x[h][i]);
-      }
+      for (int i = 0; i < T::kWrites; ++i) store_chunk(out_of(h) + rows.at[i], rows.x[h][i]);
     }
   }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMostThreads<T>, kLeastBlocks<T>)
+    rotate_vectors(const __grid_constant__ VectorArgs a) {
+  using V = typename T::V;
+  using Real = typename V::Real;
+  if ((a.flags & kProgrammatic) != 0) start_dependents();
+
+  const std::uint32_t lane = threadIdx.x;
+  const bool rotates = lane < a.lanes;
+  Rows<T> rows;
+  if (rotates) {
+    const Spot spot = spot_of<T, T::kRead>(a.row, a.half, lane);
+#pragma unroll
+    for (int i = 0; i < T::kReads; ++i) rows.at[i] = spot.first + i * spot.next;
+  } else {
+#pragma unroll
+    for (int i = 0; i < T::kReads; ++i) {
+      rows.at[i] = copied_chunk(a.row, lane - a.lanes + i * a.row.copy_lanes, T::kReadBytes);
+    }
+  }
+  const std::uint32_t first_pair = rotates ? first_pair_of<T>(lane, a.lanes) : 0;
+  Frequencies<Real, T::kPairs> frequencies;
+  if constexpr (T::kSource != Source::table) frequencies.load(a.frequencies, first_pair);
+
+  const std::uint32_t g = blockIdx.x * blockDim.y + threadIdx.y;
+  if constexpr (T::kMap == Map::tokens) {
+    if (g < a.split) {
+      rows.template begin<0>(a, g);
+    } else {
+      rows.template begin<1>(a, g - a.split);
+    }
+  } else if (blockIdx.x < a.split) {
+    rows.template begin<0>(a, g);
+  } else {
+    rows.template begin<1>(a, g - a.split * blockDim.y);
+  }
+  if constexpr (!kThreadsMeet<T>) {
+    if (!rows.live) return;
+  }
+
+  const RowPosition row = T::kSource == Source::general
+                              ? check_components(a.position, rows.index)
+                              : resolve_position(a.position, rows.fetched, rows.token);
+  Real c[T::kPairs], s[T::kPairs];
+  angles_of<V, T::kSource, T::kPairs>(a.angle, a.position, a.row.pairs, row, rows.index,
+                                      first_pair, frequencies, c, s);
+  if ((a.flags & kProgrammatic) != 0) {
+    wait_for_predecessor();
+    rows.load();
+  }
+  if (row.bad && lane == 0 && rows.live) {
+    const int bad = rows.heads < T::kHeads ? rows.heads : T::kHeads;
+    atomicAdd(a.bad_rows, static_cast<unsigned long long>(bad));
+  }
+  finish<T>(a, rows, row, rotates, c, s);
 }
 
 }  // namespace ropewalk::cuda

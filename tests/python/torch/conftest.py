@@ -1,8 +1,9 @@
 """Every test that takes `device` runs on the CPU, and on a GPU where there is one."""
 
 import pytest
-import ropewalk
 import torch
+
+import ropewalk
 
 
 def pytest_generate_tests(metafunc):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+
 from tolerance import exact_bound
 
 
@@ -23,7 +24,9 @@ def frequencies(rotary_dim: int, base: float) -> np.ndarray:
 
 def cos_sin(positions, omega) -> tuple[np.ndarray, np.ndarray]:
     """(…, token, pair), float64, from angles in extended precision."""
-    angle = np.asarray(positions).astype(np.longdouble)[..., None] * np.asarray(omega, np.longdouble)
+    angle = np.asarray(positions).astype(np.longdouble)[..., None] * np.asarray(
+        omega, np.longdouble
+    )
     return np.cos(angle).astype(np.float64), np.sin(angle).astype(np.float64)
 
 

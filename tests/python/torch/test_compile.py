@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
-import ropewalk
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
+
+import ropewalk
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="Inductor needs a C++ compiler")
 
@@ -65,7 +66,7 @@ def test_in_place(rotary, device):
     def mutate(q, k, offset):
         q, k = q * 2, k * 2
         rotary(q, k, offset=offset, inplace=True)
-        return (q * k.sum()).square().sum()
+        return (q * k.mean()).square().mean()
 
     compiled = torch.compile(mutate, fullgraph=True)
     q, k = data(5, device)
@@ -73,7 +74,7 @@ def test_in_place(rotary, device):
     q, k = data(5, device, grad=True)
     gradients = [torch.autograd.grad(f(q, k, 4), (q, k)) for f in (compiled, mutate)]
     for g, e in zip(*gradients, strict=True):
-        torch.testing.assert_close(g, e, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(g, e)
 
     def mutate_inputs(q, k):
         rotary(q, k, inplace=True)
@@ -147,9 +148,9 @@ int main(int, char** argv) {
   const auto read = [](const char* path) {
     std::ifstream file(path, std::ios::binary);
     const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-    return torch::pickle_load(bytes).toTensor();
+    return torch::jit::pickle_load(bytes).toTensor();
   };
-  const auto outputs = loader.run({read(argv[3]), read(argv[4])});
+  const auto outputs = loader.run(std::vector<at::Tensor>{read(argv[3]), read(argv[4])});
   const bool same = at::equal(outputs.at(0), read(argv[5])) && at::equal(outputs.at(1), read(argv[6]));
   std::puts(same ? "same" : "different");
   return same ? 0 : 1;
@@ -176,7 +177,9 @@ def test_aotinductor_package_runs_from_cpp(tmp_path):
          "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10", "-ldl"], check=True,
     )  # fmt: skip
     library = os.path.join(os.path.dirname(ropewalk.__file__), "lib", "libropewalk_torch_cpu.so")
-    result = subprocess.run([program, library, package, *names], capture_output=True, text=True)
+    result = subprocess.run(
+        [program, library, package, *names], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr + sys.version
 
 

@@ -1,9 +1,10 @@
 """FSDP2 over two processes (gloo)."""
 
-import ropewalk
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+
+import ropewalk
 
 
 class Attention(torch.nn.Module):

@@ -4,10 +4,12 @@ import subprocess
 import sys
 
 import pytest
-import ropewalk
 import torch
+
+import ropewalk
 from ropewalk.call import Call
 from ropewalk.fallback import rotate_reference
+from tolerance import near
 
 CALLS = {
     "offset": {"start": 100},
@@ -29,7 +31,7 @@ def test_reference_agrees_with_the_operators(call, pairing):
     arguments = Call(plan.text, **CALLS[call])
     got, expected = rotate_reference(q, k, arguments), torch.ops.ropewalk.rotate(q, k, *arguments)
     for g, e in zip(got, expected, strict=True):
-        torch.testing.assert_close(g, e, rtol=0, atol=1e-14)
+        torch.testing.assert_close(g, e, **near(torch.float64, size=5.0, rotations=20))
 
 
 @pytest.mark.parametrize("config", ["qwen2-vl-7b", "phi-3.5-mini", "deepseek-v3", "glm-4-9b-0414"])
@@ -39,7 +41,8 @@ def test_reference_agrees_for_models(config, configs):
     positions = torch.randint(0, 5000, (plan.axes, 1, 5))
     got = rotate_reference(x, None, Call(plan.text, positions=positions))[0]
     expected = ropewalk.rotate(x, plan=plan, positions=positions)
-    torch.testing.assert_close(got, expected, rtol=0, atol=1e-12)
+    # The reference forms angles up to 5000 in float64: off by as many units in the last place.
+    torch.testing.assert_close(got, expected, **near(torch.float64, size=5.0, rotations=5000))
 
 
 def test_reference_with_tables():
@@ -69,16 +72,16 @@ ropewalk.RotaryEmbedding(16, fallback="reference")(x.detach(), inplace=True)
 
 
 def test_an_older_torch_gets_one_clear_error_or_the_reference():
-    run = subprocess.run([sys.executable, "-c", OLDER], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", OLDER], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "need PyTorch 2.10 or newer, this is 2.9.1" in run.stdout
     assert 'fallback="reference"' in run.stdout
 
 
 def test_unknown_fallback_on_an_unknown_device(monkeypatch, rotary):
-    import ropewalk.functional as functional
+    from ropewalk import functional
 
-    monkeypatch.setattr(functional, "SERVED_DEVICES", frozenset())
+    monkeypatch.setattr(functional, "SERVES_CPU", False)
     x = torch.randn(1, 2, 3, 16)
     with pytest.raises(ropewalk.UnsupportedError, match="no kernel for tensors on cpu"):
         rotary(x)

@@ -1,8 +1,9 @@
 """In place and out=: results, version counters, views, and what is refused."""
 
 import pytest
-import ropewalk
 import torch
+
+import ropewalk
 
 
 def test_in_place_equals_out_of_place_and_counts(rotary, device):

@@ -7,9 +7,11 @@ import subprocess
 import sys
 
 import pytest
-import ropewalk
 import torch
+
+import ropewalk
 from ropewalk import RotaryEmbedding
+from tolerance import near
 
 
 @pytest.fixture
@@ -80,8 +82,8 @@ def test_caches_are_for_looking():
     rotary = RotaryEmbedding(16, 32)
     assert rotary.cos_cache.shape == rotary.sin_cache.shape == (32, 8)
     angles = torch.outer(torch.arange(32.0).double(), torch.tensor(rotary.plan.frequencies))
-    torch.testing.assert_close(rotary.cos_cache, angles.cos().float(), rtol=0, atol=1.2e-7)
-    torch.testing.assert_close(rotary.sin_cache, angles.sin().float(), rtol=0, atol=1.2e-7)
+    torch.testing.assert_close(rotary.cos_cache, angles.cos().float(), **near(torch.float32))
+    torch.testing.assert_close(rotary.sin_cache, angles.sin().float(), **near(torch.float32))
     rotary(torch.randn(1, 1, 100, 16))  # max_seq_len limits nothing
     with pytest.raises(ValueError, match="max_seq_len"):
         RotaryEmbedding(16).cos_cache  # noqa: B018
@@ -99,7 +101,9 @@ def test_plans_that_differ_share_nothing():
     x = torch.randn(1, 1, 3, 32)
     results = [ropewalk.rotate(x, plan=p) for p in plans[:5]]
     assert len({tuple(r.flatten().tolist()) for r in results}) == 5
-    assert all(torch.equal(r, ropewalk.rotate(x, plan=p)) for r, p in zip(results, plans[:5], strict=True))
+    assert all(
+        torch.equal(r, ropewalk.rotate(x, plan=p)) for r, p in zip(results, plans[:5], strict=True)
+    )
 
 
 def test_plan_is_a_value():
@@ -177,12 +181,12 @@ def test_amp(rotary):
 def test_version_and_main():
     assert ropewalk.__version__.count(".") == 2
     run = [sys.executable, "-m", "ropewalk"]
-    missing = subprocess.run([*run, "plot"], capture_output=True, text=True)
+    missing = subprocess.run([*run, "plot"], capture_output=True, text=True, check=False)
     assert missing.returncode == 2 or missing.returncode == 0
     from ropewalk.__main__ import _BINARY
 
     if _BINARY.exists():
-        version = subprocess.run([*run, "--version"], capture_output=True, text=True)
+        version = subprocess.run([*run, "--version"], capture_output=True, text=True, check=False)
         assert version.returncode == 0 and ropewalk.__version__ in version.stdout
 
 

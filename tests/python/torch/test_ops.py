@@ -1,10 +1,11 @@
 """The raw operators: opcheck for each overload, fake strides, refusal of derivatives."""
 
 import pytest
-import ropewalk
 import torch
 from torch.autograd import forward_ad
 from torch.library import opcheck
+
+import ropewalk
 
 PLAN = ropewalk.make_plan(16).text
 
@@ -16,7 +17,7 @@ def inputs(device):
 def cases(device):
     long = torch.arange(10, device=device).view(2, 5)
     table = torch.rand(12, 8, device=device)
-    yield "offset", (3,), {}
+    yield "offset", (-2, 3), {}
     yield "tokens", (), {"positions": long[0]}
     yield "batch tokens", (), {"positions": long}
     yield "starts", (), {"starts": torch.tensor([4, 9], device=device)}
@@ -105,12 +106,21 @@ def test_no_autocast_rule(device):
         (lambda q, k: (q, k[:, :, :3], PLAN), "k: expected batch 2 and 5 tokens"),
         (lambda q, k: (q, k, "{}"), "plan: not the text of a Ropewalk plan"),
         (lambda q, k: (q, k, PLAN.replace("head_dim", "dim_head")), "plan: "),
-        (lambda q, k: (q, k, PLAN, 1, torch.arange(5)), "positions: given together"),
-        (lambda q, k: (q, k, PLAN, 0, torch.arange(4)), "positions: expected one per token"),
-        (lambda q, k: (q, k, PLAN, 0, torch.arange(15).view(3, 5)), "positions: expected 1 or 2"),
-        (lambda q, k: (q, k, PLAN, 0, torch.arange(5).to(torch.uint8)), "positions: expected int32"),
-        (lambda q, k: (q, k, PLAN, 0, None, torch.arange(3)), "starts|positions: expected one start"),
-        (lambda q, k: (q, k, PLAN, 0, None, None, torch.tensor([0, 5])), "positions: packed"),
+        (lambda q, k: (q, k, PLAN, -2, 1, torch.arange(5)), "positions: given together"),
+        (lambda q, k: (q, k, PLAN, -2, 0, torch.arange(4)), "positions: expected one per token"),
+        (
+            lambda q, k: (q, k, PLAN, -2, 0, torch.arange(15).view(3, 5)),
+            "positions: expected 1 or 2",
+        ),
+        (
+            lambda q, k: (q, k, PLAN, -2, 0, torch.arange(5).to(torch.uint8)),
+            "positions: expected int32",
+        ),
+        (
+            lambda q, k: (q, k, PLAN, -2, 0, None, torch.arange(3)),
+            "starts|positions: expected one start",
+        ),
+        (lambda q, k: (q, k, PLAN, -2, 0, None, None, torch.tensor([0, 5])), "positions: packed"),
     ],
 )
 def test_refusals_name_the_argument(arguments, message):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import ropewalk
 import torch
+
+import ropewalk
 from oracle import assert_rotated, frequencies
 from ropewalk.reference import apply_rope_reference, precompute_freqs_cis
 

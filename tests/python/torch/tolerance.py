@@ -57,3 +57,15 @@ def table_bound(dtype: torch.dtype, y, x_cos, x_sin, c, s):
         + _SUBNORMAL[compute]
         + _SUBNORMAL[dtype] / 2
     )
+
+
+def near(dtype: torch.dtype, size: float = 1.0, rotations: int = 1, digits: int | None = None):
+    """Keywords of assert_close for results of inputs up to ``size`` in magnitude, that went through
+    so many rotations, against others that did too; or against values printed with so many decimal
+    digits. From exact_bound: an output is at most sqrt(2) times an input."""
+    compute = torch.float64 if dtype == torch.float64 else torch.float32
+    once = 2**0.5 * size * (
+        unit_roundoff(dtype) + 2 * trig_error(dtype) + 2 * unit_roundoff(compute)
+    )  # fmt: skip
+    printed = 0.0 if digits is None else 0.5 * 10.0**-digits
+    return {"rtol": 0.0, "atol": 2 * rotations * once + printed}
