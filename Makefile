@@ -31,15 +31,16 @@ bench: setup $(BUILD_DIR)/build.ninja ## Time rotations beside copying (ARGS="--
 	@cmake --build $(BUILD_DIR) -j $(JOBS) --target ropewalk_cli
 	@$(BUILD_DIR)/cli/ropewalk bench $(ARGS)
 
-test: setup-python build ## C++ and Python tests, lint, layers; one closing line
+test: setup-python build ## C++ and Python tests, ruff, layers, the bug map; one closing line
 	@BUILD_DIR=$(BUILD_DIR) JOBS=$(JOBS) tools/test.sh
 
 format: ## clang-format and ruff over what git knows
 	@tools/format.sh
 
-lint: ## Formatting, ruff, layers, file sizes; changes nothing
+lint: ## Formatting, ruff, layers, file sizes, the bug map; changes nothing
 	@tools/format.sh --check
 	@python3 tools/check_layers.py
+	@python3 tools/bug_map.py --check
 
 clean: ## Remove the build folder
 	@rm -rf $(BUILD_DIR)

@@ -175,7 +175,7 @@ std::string_view name_of(PassKind kind) noexcept {
 
 std::span<const CopyKind> copy_kinds() noexcept {
   static constexpr CopyKind kKinds[] = {CopyKind::memcpy, CopyKind::ordinary, CopyKind::streaming,
-                                          CopyKind::streaming_prefetch};
+                                        CopyKind::streaming_prefetch};
 #if defined(__x86_64__)
   const std::size_t known = cpu_features().avx2_fma_f16c ? 4 : 2;
 #else

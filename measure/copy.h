@@ -8,8 +8,8 @@
 namespace ropewalk::measure {
 
 enum class CopyKind {
-  memcpy,    ///< the C library's
-  ordinary,  ///< vector loads and stores through the cache
+  memcpy,             ///< the C library's
+  ordinary,           ///< vector loads and stores through the cache
   streaming,          ///< vector loads, and stores past the cache
   streaming_prefetch  ///< the same, asking for the source 4 KiB ahead
 };

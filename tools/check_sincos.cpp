@@ -34,10 +34,10 @@ Errors walk(std::int64_t begin, std::int64_t end) {
     const double cosine = std::cos(angle);
     const double sine = std::sin(angle);
     // The phase may lie up to one unit above the remainder.
-    worst.cos = std::max(worst.cos, std::fabs(static_cast<double>(c) - cosine) +
-                                        kTurnOfUnit * std::fabs(sine));
-    worst.sin = std::max(worst.sin, std::fabs(static_cast<double>(s) - sine) +
-                                        kTurnOfUnit * std::fabs(cosine));
+    worst.cos = std::max(
+        worst.cos, std::fabs(static_cast<double>(c) - cosine) + kTurnOfUnit * std::fabs(sine));
+    worst.sin = std::max(
+        worst.sin, std::fabs(static_cast<double>(s) - sine) + kTurnOfUnit * std::fabs(cosine));
   }
   return worst;
 }
@@ -62,7 +62,8 @@ int main() {
     worst.cos = std::max(worst.cos, found[i].cos);
     worst.sin = std::max(worst.sin, found[i].sin);
   }
-  std::printf("float32, all 2^32 remainders: |Δcos| %.4g (stated %.3g), |Δsin| %.4g (stated %.3g)\n",
-              worst.cos, kStatedCos, worst.sin, kStatedSin);
+  std::printf(
+      "float32, all 2^32 remainders: |Δcos| %.4g (stated %.3g), |Δsin| %.4g (stated %.3g)\n",
+      worst.cos, kStatedCos, worst.sin, kStatedSin);
   return worst.cos <= kStatedCos && worst.sin <= kStatedSin ? 0 : 1;
 }

@@ -52,12 +52,12 @@ def speed_table(report: dict) -> str:
     ]
     for row in report["rows"]:
         placement = "in place" if row["in_place"] else "out of place"
-        microseconds = row["median_us"]
+        microseconds = row["us"]
         time = f"{microseconds:.2f}" if microseconds < 10 else f"{microseconds:.0f}"
         lines.append(
             f"| {row['tokens']} | {row['query_heads']}+{row['key_heads']} of {row['head_dim']} "
             f"| {row['dtype']} | {row['layout']} | {row['pairing']} | {placement} | {time} "
-            f"| {row['gb_per_s']:.0f} | {row['of_floor']:.2f} |"
+            f"| {row['gb_per_s']:.0f} | {row['ratio_to_floor']:.2f} |"
         )
     machine = report["machine"]
     lines.append("")
@@ -81,7 +81,9 @@ def main() -> int:
     arguments = parser.parse_args()
     path = ROOT / "README.md"
     old = path.read_text(encoding="utf-8")
-    new = filled(old, "accuracy", accuracy_table(json.loads((RESULTS / "cpu_verify.json").read_text())))
+    new = filled(
+        old, "accuracy", accuracy_table(json.loads((RESULTS / "cpu_verify.json").read_text()))
+    )
     new = filled(new, "speed", speed_table(json.loads((RESULTS / "cpu_bench.json").read_text())))
     if arguments.check:
         if new != old:

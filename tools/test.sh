@@ -19,6 +19,7 @@ stage ctest ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$
 stage pytest env ROPEWALK_CLI="$build/cli/ropewalk" "$python" -m pytest -q tests/python
 stage ruff "$python" -m ruff check .
 stage layers "$python" tools/check_layers.py
+stage bugs "$python" tools/bug_map.py --check
 
 if [ -n "$failed" ]; then
   echo "FAILED:$failed (passed:${passed:- none})"

@@ -1,7 +1,7 @@
 # The headers and libraries of the PyTorch that ${ROPEWALK_PYTHON} would import, found by package
 # specification: importing torch, or find_package(Torch), would drag in its CUDA probing.
 #   torch_stable       headers of the stable ABI and the libraries that any build of torch has
-#   TORCH_ROOT         the package's folder
+#   TORCH_ROOT         the package's folder, also the target's property ROPEWALK_TORCH_ROOT
 set(ROPEWALK_PYTHON "" CACHE FILEPATH "Python whose PyTorch the operators are built against")
 if(NOT ROPEWALK_PYTHON)
   if(Python_EXECUTABLE)
@@ -21,6 +21,7 @@ if(NOT EXISTS "${TORCH_ROOT}/include/torch/csrc/stable/library.h")
 endif()
 
 add_library(torch_stable INTERFACE)
+set_target_properties(torch_stable PROPERTIES ROPEWALK_TORCH_ROOT ${TORCH_ROOT})
 # Last in the search: the folder also holds torch's own copy of fmt, which refuses this use.
 target_compile_options(torch_stable INTERFACE "SHELL:-idirafter ${TORCH_ROOT}/include")
 # 2.10 is 0x020a (0x0210 would be 2.16): newer entry points stay out, so the library loads there.

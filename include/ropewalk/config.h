@@ -21,7 +21,7 @@ struct RopeParameters {
   std::string type = "default";  ///< default, linear, dynamic, yarn, longrope, llama3,
                                  ///< proportional, axial
   double base = 10000.0;
-  double partial_factor = 1.0;   ///< rotary_dim = int(head_dim · partial_factor)
+  double partial_factor = 1.0;             ///< rotary_dim = int(head_dim · partial_factor)
   std::optional<std::int64_t> rotary_dim;  ///< given as such (gptj, minimax_m2)
   std::optional<std::int64_t> head_dim;    ///< where this layer type has its own (gemma4)
   std::optional<double> factor;
@@ -32,8 +32,8 @@ struct RopeParameters {
   std::optional<double> low_freq_factor, high_freq_factor;
   std::vector<double> short_factor, long_factor;
   std::optional<double> short_mscale, long_mscale;
-  std::optional<double> alpha;             ///< Hunyuan's dynamic
-  std::vector<std::int64_t> mrope_section; ///< pairs per axis; empty: one axis
+  std::optional<double> alpha;              ///< Hunyuan's dynamic
+  std::vector<std::int64_t> mrope_section;  ///< pairs per axis; empty: one axis
   bool mrope_interleaved = false;
   [[nodiscard]] bool operator==(const RopeParameters&) const = default;
 };
@@ -41,21 +41,21 @@ struct RopeParameters {
 /// A model's rotary embedding as its config states it.
 struct RopeConfig {
   std::string model_type;
-  std::int64_t head_dim = 0;         ///< of the rotated tensor (MLA: qk_rope_head_dim)
+  std::int64_t head_dim = 0;  ///< of the rotated tensor (MLA: qk_rope_head_dim)
   std::int64_t query_heads = 0;
-  std::int64_t key_heads = 0;        ///< 1 for MLA's shared key slice
+  std::int64_t key_heads = 0;  ///< 1 for MLA's shared key slice
   std::int64_t layers = 0;
-  bool latent_attention = false;     ///< MLA: YaRN also scales the softmax (mscale_all_dim)
+  bool latent_attention = false;  ///< MLA: YaRN also scales the softmax (mscale_all_dim)
   std::optional<std::int64_t> max_positions;
   Pairing pairing = Pairing::half;
   Arithmetic model_arithmetic = Arithmetic::parity_p0;  ///< class of the model's own eager code
-  bool rotates = true;               ///< false: the model disables rope (alibi, absolute, …)
+  bool rotates = true;  ///< false: the model disables rope (alibi, absolute, …)
   /// Rope parameters by layer type; one entry named "all" where layers do not differ. A null
   /// entry in the config (a layer type without rope) is an empty optional.
   std::map<std::string, std::optional<RopeParameters>> by_layer_type;
   /// Layer type of each layer ("all" everywhere where layers do not differ; empty where unknown).
   std::vector<std::string> layer_types;
-  std::vector<bool> layer_rotates;   ///< NoPE layers are false; empty: all as `rotates`
+  std::vector<bool> layer_rotates;  ///< NoPE layers are false; empty: all as `rotates`
   QueryScaling query_scaling;
 };
 

@@ -75,18 +75,18 @@ struct QueryScaling {
 /// The editable form of a plan. Only head_dim and frequencies have no usable default.
 struct PlanSpec {
   std::int64_t head_dim = 0;
-  Window window;                    ///< width 0: the whole head
+  Window window;  ///< width 0: the whole head
   Pairing pairing = Pairing::half;
   /// Width of the blocks of the window that have a half pairing of their own (Gemma-4 vision,
   /// Allegro); 0: one block. Only with Pairing::half.
   std::int64_t block_width = 0;
-  std::vector<double> frequencies;  ///< ω, radians per position, one per pair
+  std::vector<double> frequencies;       ///< ω, radians per position, one per pair
   std::vector<float> model_frequencies;  ///< the fp32 the model holds; empty: frequencies rounded
   FrequencyPrecision frequency_precision = FrequencyPrecision::formula;
-  int axes = 1;                     ///< components of a position
-  std::vector<std::uint8_t> axis;   ///< axis of each pair; empty: all 0
-  double amplitude = 1.0;           ///< factor on cos and sin
-  int sign = 1;                     ///< −1: the model rotates by −φ
+  int axes = 1;                    ///< components of a position
+  std::vector<std::uint8_t> axis;  ///< axis of each pair; empty: all 0
+  double amplitude = 1.0;          ///< factor on cos and sin
+  int sign = 1;                    ///< −1: the model rotates by −φ
   Arithmetic arithmetic = Arithmetic::exact;
   LengthPolicy length_policy = LengthPolicy::none;
   /// The length the frequencies were chosen for; 0 where length_policy is none.
@@ -114,7 +114,9 @@ class ROPEWALK_API RotaryPlan {
   [[nodiscard]] std::int64_t pairs() const noexcept { return spec_.window.width / 2; }
   [[nodiscard]] std::int64_t block_width() const noexcept { return spec_.block_width; }
   [[nodiscard]] Pairing pairing() const noexcept { return spec_.pairing; }
-  [[nodiscard]] const std::vector<double>& frequencies() const noexcept { return spec_.frequencies; }
+  [[nodiscard]] const std::vector<double>& frequencies() const noexcept {
+    return spec_.frequencies;
+  }
   [[nodiscard]] const std::vector<float>& model_frequencies() const noexcept {
     return spec_.model_frequencies;
   }

@@ -36,12 +36,12 @@ struct ROPEWALK_API Positions {
 
   Kind kind = Kind::offset;
   Type type = Type::int64;
-  std::int64_t start = 0;           ///< kind offset
-  const void* data = nullptr;       ///< kinds per_batch, per_token; optional for packed
-  std::int64_t axes = 1;            ///< components given; 1 broadcasts one component to all axes
-  std::int64_t count = 0;           ///< tokens described by `data` along token (checked), or rows
-  std::int64_t batches = 0;         ///< kind per_token: rows described by `data` along batch
-                                    ///< (checked; 1 with stride 0 broadcasts); 0: not stated
+  std::int64_t start = 0;      ///< kind offset
+  const void* data = nullptr;  ///< kinds per_batch, per_token; optional for packed
+  std::int64_t axes = 1;       ///< components given; 1 broadcasts one component to all axes
+  std::int64_t count = 0;      ///< tokens described by `data` along token (checked), or rows
+  std::int64_t batches = 0;    ///< kind per_token: rows described by `data` along batch
+                               ///< (checked; 1 with stride 0 broadcasts); 0: not stated
   std::int64_t axis_stride = 0;
   std::int64_t batch_stride = 0;
   std::int64_t token_stride = 1;
@@ -87,8 +87,9 @@ struct Rotation {
 /// Runs body(begin, end) over [0, count) in chunks of at least `grain`, on any threads, and
 /// returns when all are done. Must be callable from the thread that calls rotate. `body` throws
 /// nothing.
-using ParallelFor = std::function<void(std::int64_t count, std::int64_t grain,
-                                       const std::function<void(std::int64_t, std::int64_t)>& body)>;
+using ParallelFor =
+    std::function<void(std::int64_t count, std::int64_t grain,
+                       const std::function<void(std::int64_t, std::int64_t)>& body)>;
 
 struct RotateOptions {
   Direction direction = Direction::forward;
@@ -124,9 +125,9 @@ ROPEWALK_API void rotate(const RotaryTable& table, std::span<const Rotation> rot
 
 /// A CPU kernel as the registry knows it.
 struct CpuKernelInfo {
-  std::string_view name;         ///< "scalar", "avx2", "avx512", "avx512bf16"
+  std::string_view name;  ///< "scalar", "avx2", "avx512", "avx512bf16"
   std::string_view description;
-  bool supported;                ///< by the processor this runs on
+  bool supported;  ///< by the processor this runs on
 };
 
 /// Every kernel compiled in, best last. The environment variable ROPEWALK_KERNEL forces one by

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .functional import rotate, rotate_
+from .pairs import join_written, split_written
 from .plans import Plan, make_plan, plan_from_config
 
 #: Keys that other rotary modules save; they follow from the configuration and are ignored.
@@ -110,16 +111,16 @@ class RotaryEmbedding(nn.Module):
         if isinstance(positions, int):
             positions = torch.arange(positions, device="cpu")
         batch = positions.shape[:-1] if positions.dim() < 3 else positions.shape[1:-1]
-        # One head whose pairs are all (1, 0) rotates to (cos, sin).
-        unit = Plan(plan.text)
-        x = torch.zeros(*batch, 1, positions.size(-1), plan.head_dim, dtype=torch.float64,
-                        device=positions.device)  # fmt: skip
-        from .pairs import join_written, split_written
-
-        inverse_order = plan.pairing == "interleaved_to_half"
+        # One head whose pairs are all (1, 0) rotates to (cos, sin). Channels are placed as the
+        # rotation reads them and taken as it writes them.
+        x = torch.zeros(
+            *batch, 1, positions.size(-1), plan.head_dim, dtype=torch.float64,
+            device=positions.device,
+        )  # fmt: skip
         ones = x.new_ones(*x.shape[:-1], plan.pairs)
-        x = join_written(ones, torch.zeros_like(ones), x, plan, inverse=inverse_order)
-        y = rotate(x, plan=unit, positions=positions, layout="bhtd", fallback=self.fallback)
+        reads_otherwise = plan.pairing == "interleaved_to_half"
+        x = join_written(ones, torch.zeros_like(ones), x, plan, inverse=reads_otherwise)
+        y = rotate(x, plan=plan, positions=positions, layout="bhtd", fallback=self.fallback)
         cos, sin = split_written(y.squeeze(-3), plan, inverse=False)
         return cos.to(dtype), sin.to(dtype)
 

@@ -28,7 +28,9 @@ ROPEWALK_HD float float_of(std::uint32_t bits) {
   return value;
 }
 
-ROPEWALK_HD float to_float(BFloat16 x) { return float_of(static_cast<std::uint32_t>(x.bits) << 16); }
+ROPEWALK_HD float to_float(BFloat16 x) {
+  return float_of(static_cast<std::uint32_t>(x.bits) << 16);
+}
 
 ROPEWALK_HD BFloat16 to_bfloat16(float value) {
   const std::uint32_t bits = bits_of(value);

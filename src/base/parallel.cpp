@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,16 +38,12 @@ class Pool {
     if (!busy.owns_lock()) return false;
     {
       const std::lock_guard lock(mutex_);
-      while (static_cast<int>(workers_.size()) < threads - 1) {
-        const std::size_t index = workers_.size();
-        workers_.emplace_back([this, index] { work(index); });
-        seen_.push_back(generation_);
-      }
+      helpers_ = std::min(threads - 1, workers_up_to(threads - 1));
+      const std::int64_t shares = 4 * (std::int64_t{helpers_} + 1);
       body_ = &body;
       count_ = count;
-      chunk_ = std::max(grain, (count + threads * 4 - 1) / (threads * 4));
+      chunk_ = std::max(grain, (count + shares - 1) / shares);
       next_.store(0, std::memory_order_relaxed);
-      helpers_ = threads - 1;
       pending_ = helpers_;
       ++generation_;
     }
@@ -59,6 +56,20 @@ class Pool {
   }
 
  private:
+  /// Starts workers until there are `wanted`, or as many as the system gives; how many there are.
+  int workers_up_to(int wanted) {
+    while (static_cast<int>(workers_.size()) < wanted) {
+      const std::size_t index = workers_.size();
+      seen_.resize(index + 1, generation_);
+      try {
+        workers_.emplace_back([this, index] { work(index); });
+      } catch (const std::system_error&) {
+        break;
+      }
+    }
+    return static_cast<int>(workers_.size());
+  }
+
   void take_chunks(const RangeBody& body, std::int64_t count, std::int64_t chunk) {
     for (;;) {
       const std::int64_t begin = next_.fetch_add(chunk, std::memory_order_relaxed);

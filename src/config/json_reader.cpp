@@ -56,8 +56,8 @@ std::string with_stand_ins(std::string_view text) {
 const BareNumber* stood_in_for(const json& value) {
   const auto* text = value.get_ptr<const std::string*>();
   if (text == nullptr || text->empty() || text->front() != '\0') return nullptr;
-  const auto found = std::ranges::find(kBareNumbers, std::string_view(*text).substr(1),
-                                       &BareNumber::word);
+  const auto found =
+      std::ranges::find(kBareNumbers, std::string_view(*text).substr(1), &BareNumber::word);
   return found == kBareNumbers.end() ? nullptr : &*found;
 }
 

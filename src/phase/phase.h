@@ -20,7 +20,7 @@ namespace ropewalk {
 inline constexpr std::int64_t kPositionLimit = std::int64_t{1} << 36;
 inline constexpr std::int64_t kPositionLimitFloat64 = std::int64_t{1} << 53;
 
-/// A position with a fractional part: whole + fraction / 2^64. Not initialised: tiles keep hundreds.
+/// A position with a fractional part: whole + fraction / 2^64. Not initialised, as tiles keep many.
 struct FixedPosition {
   std::int64_t whole;
   std::uint64_t fraction;

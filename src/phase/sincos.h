@@ -13,7 +13,7 @@
 // (over a whole turn the larger of the two for both, since quadrants swap them).
 // At phase 0 the results are exactly 0 and 1; no result exceeds 1 in magnitude.
 //
-// Coefficients: minimax (Remez exchange, 50 digits) of sin πt − π·t over t³, t⁵, … and of cos πt − 1
+// Coefficients: minimax (Remez, 50 digits) of sin πt − π·t over t³, t⁵, … and of cos πt − 1
 // over t², t⁴, … on 0 ≤ t ≤ 1/4 in the absolute error, rounded to the working precision one at a
 // time, lowest power first, the rest refitted after each rounding. In single precision a random
 // search over neighbouring floats followed, π's factor included, in which a candidate was kept only

@@ -15,9 +15,10 @@ constexpr std::int64_t kMaxRotaryDim = 1024;
 void check_window(const PlanSpec& spec) {
   const auto [offset, width] = spec.window;
   require(spec.head_dim > 0, "head_dim: expected a positive number, got {}", spec.head_dim);
-  require(width >= 2 && width % 2 == 0,
-          "rotary_dim: expected an even number of at least 2 channels, got R = {} (head_dim D = {})",
-          width, spec.head_dim);
+  require(
+      width >= 2 && width % 2 == 0,
+      "rotary_dim: expected an even number of at least 2 channels, got R = {} (head_dim D = {})",
+      width, spec.head_dim);
   require(width <= kMaxRotaryDim, "rotary_dim: expected at most {} channels, got R = {}",
           kMaxRotaryDim, width);
   require(offset >= 0 && offset <= spec.head_dim - width,
@@ -155,9 +156,9 @@ RotaryPlan::Channels RotaryPlan::channels_written(std::int64_t pair) const noexc
 std::string to_string(const RotaryPlan& plan) {
   if (!plan.rotates()) return fmt::format("no rotation, head_dim {}", plan.head_dim());
   const PlanSpec& spec = plan.spec();
-  std::string text = fmt::format("{} pairing, {} of {} channels from {}, {} scaling",
-                                 name_of(spec.pairing), spec.window.width, spec.head_dim,
-                                 spec.window.offset, spec.scaling);
+  std::string text =
+      fmt::format("{} pairing, {} of {} channels from {}, {} scaling", name_of(spec.pairing),
+                  spec.window.width, spec.head_dim, spec.window.offset, spec.scaling);
   if (spec.block_width != 0) text += fmt::format(", blocks of {}", spec.block_width);
   if (spec.axes > 1) text += fmt::format(", {} axes", spec.axes);
   if (spec.amplitude != 1.0) text += fmt::format(", amplitude {}", spec.amplitude);

@@ -12,9 +12,8 @@ namespace {
 // floor(2^254 / 2π): 252 significant bits of 1/2π = 0.159…, most significant word first. With the
 // product taken in full, F is exact to 2^-128 for every |ω| < 2^32: the constant's own error is
 // below 2^-254, times ω below 2^-222.
-constexpr std::array<std::uint64_t, 4> kInverseTwoPi = {
-    0x0a2f9836e4e44152u, 0x9fc2757d1f534ddcu,
-    0x0db6295993c43904u, 0x1fe5163abdebbc56u};
+constexpr std::array<std::uint64_t, 4> kInverseTwoPi = {0x0a2f9836e4e44152u, 0x9fc2757d1f534ddcu,
+                                                        0x0db6295993c43904u, 0x1fe5163abdebbc56u};
 
 using Wide = std::array<std::uint64_t, 5>;  // least significant word first
 

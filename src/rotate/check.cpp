@@ -93,8 +93,9 @@ CheckedCall check_rotations(const RotaryPlan& plan, std::span<const Rotation> ro
     require(in.size[kBatch] == call.batch && in.size[kToken] == call.tokens,
             "rotations[{}].in: expected the batch {} and tokens {} of rotations[0], got {} and {}",
             i, call.batch, call.tokens, in.size[kBatch], in.size[kToken]);
-    require(in.dtype == call.dtype, "rotations[{}].in: expected the dtype {} of rotations[0], got {}",
-            i, name_of(call.dtype), name_of(in.dtype));
+    require(in.dtype == call.dtype,
+            "rotations[{}].in: expected the dtype {} of rotations[0], got {}", i,
+            name_of(call.dtype), name_of(in.dtype));
     if (in.elements() > 0) {
       call.empty = false;
       call.bytes_written += in.elements() * static_cast<std::int64_t>(size_of(in.dtype));

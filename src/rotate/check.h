@@ -13,7 +13,7 @@ struct CheckedCall {
   std::int64_t batch = 0;
   std::int64_t tokens = 0;
   Dtype dtype = Dtype::float32;
-  bool empty = true;             ///< nothing to do
+  bool empty = true;  ///< nothing to do
   std::int64_t bytes_written = 0;
 };
 

@@ -101,8 +101,8 @@ class MeetingPoint {
   Int target_;
   std::array<Term, kMaxTerms> terms_{};
   int count_ = 0;
-  std::array<Int, kMaxTerms + 1> reach_{};               ///< largest sum of the terms from here
-  std::array<std::int64_t, kMaxTerms + 1> divisor_{};    ///< of every sum of the terms from here
+  std::array<Int, kMaxTerms + 1> reach_{};             ///< largest sum of the terms from here
+  std::array<std::int64_t, kMaxTerms + 1> divisor_{};  ///< of every sum of the terms from here
   int steps_ = 0;
 };
 

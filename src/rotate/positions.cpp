@@ -44,8 +44,7 @@ void check_description(const Positions& p, const PositionRules& rules) {
     case Kind::per_token:
       require(p.count == rules.tokens, "positions: expected one per token ({}), got {}",
               rules.tokens, p.count);
-      require(p.batches == 0 || p.batches == rules.batch ||
-                  (p.batches == 1 && p.batch_stride == 0),
+      require(p.batches == 0 || p.batches == rules.batch || (p.batches == 1 && p.batch_stride == 0),
               "positions: expected {} batch rows (or 1 with stride 0), got {}", rules.batch,
               p.batches);
       require(p.axes == 1 || p.axes == rules.axes,
@@ -57,8 +56,7 @@ void check_description(const Positions& p, const PositionRules& rules) {
     case Kind::packed:
       require(rules.batch <= 1, "positions: packed sequences have one batch row, got {}",
               rules.batch);
-      require(p.sequences >= 0, "cu_seqlens: expected at least one entry, got {}",
-              p.sequences + 1);
+      require(p.sequences >= 0, "cu_seqlens: expected at least one entry, got {}", p.sequences + 1);
       require(p.cu_seqlens != nullptr, "cu_seqlens: expected data, got a null pointer");
       require(!is_float(p.cu_type), "cu_seqlens: expected integers");
       require(p.data == nullptr || p.count == p.sequences,
@@ -123,8 +121,8 @@ void PositionReader::check_values() const {
         const std::int64_t index = index_of(axis, b, t);
         if (is_float(positions_.type)) {
           const double value = fraction(index);
-          const auto limit = static_cast<double>(
-              rules_.float64_data ? kPositionLimitFloat64 : kPositionLimit);
+          const auto limit =
+              static_cast<double>(rules_.float64_data ? kPositionLimitFloat64 : kPositionLimit);
           if (!(std::fabs(value) < limit)) {
             fail(ErrorCode::bad_position, "positions: {} is outside the limit |position| < 2^{}",
                  value, rules_.float64_data ? 53 : 36);
@@ -215,9 +213,8 @@ void PositionReader::read(std::int64_t batch, std::int64_t first, std::int64_t c
     for (int axis = 0; axis < rules_.axes; ++axis) {
       const std::int64_t given = positions_.axes == 1 ? 0 : axis;
       const std::int64_t index = index_of(given, batch, first + t);
-      out[t * rules_.axes + axis] = is_float(positions_.type)
-                                        ? fixed_position(fraction(index))
-                                        : FixedPosition{integer(index), 0};
+      out[t * rules_.axes + axis] = is_float(positions_.type) ? fixed_position(fraction(index))
+                                                              : FixedPosition{integer(index), 0};
     }
     if (pass != nullptr) pass[t] = has_padding() && is_padding(batch, first + t);
     // A padding row is copied; its position may lie anywhere, and is not used.

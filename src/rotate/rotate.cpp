@@ -190,8 +190,8 @@ class Run {
     const TensorView& out = rotation.out;
     const auto size = static_cast<std::int64_t>(size_of(call_.dtype));
     if (out.stride[kChannel] != 1) return Store::cached;
-    std::int64_t misaligned = static_cast<std::int64_t>(
-        reinterpret_cast<std::uintptr_t>(out.data) & static_cast<std::uintptr_t>(63));
+    std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out.data) &
+                                                        static_cast<std::uintptr_t>(63));
     for (const std::size_t d : {0, 1, 2}) {
       if (out.size[d] > 1) misaligned |= out.stride[d] * size;
     }
@@ -270,8 +270,8 @@ void rotate(const RotaryPlan& plan, std::span<const Rotation> rotations, const P
 void rotate(const RotaryTable& table, std::span<const Rotation> rotations,
             const Positions& positions, const RotateOptions& options) {
   for (const Rotation& rotation : rotations) {
-    require(rotation.in.dtype == table.dtype(),
-            "table: made for {} data, got {}", name_of(table.dtype()), name_of(rotation.in.dtype));
+    require(rotation.in.dtype == table.dtype(), "table: made for {} data, got {}",
+            name_of(table.dtype()), name_of(rotation.in.dtype));
   }
   run(table.plan(), &table, rotations, positions, options);
 }

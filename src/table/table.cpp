@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "base/half.h"
 #include "phase/phase.h"
-#include "phase/sincos.h"
 #include "phase/scalar_lanes.h"
+#include "phase/sincos.h"
 
 namespace ropewalk {
 namespace {
@@ -46,8 +46,7 @@ void exact_angle(const RotaryPlan& plan, std::int64_t row, std::size_t pair, Rea
 /// handful of the 2^32 floats.
 void recipe_angle32(const RotaryPlan& plan, std::int64_t row, std::size_t pair, float& cos,
                     float& sin) {
-  const auto angle =
-      static_cast<double>(plan.model_frequencies()[pair] * static_cast<float>(row));
+  const auto angle = static_cast<double>(plan.model_frequencies()[pair] * static_cast<float>(row));
   const auto amplitude = static_cast<float>(plan.amplitude());
   cos = static_cast<float>(std::cos(angle)) * amplitude;
   sin = static_cast<float>(std::sin(angle)) * amplitude * static_cast<float>(plan.sign());

@@ -84,8 +84,10 @@ TEST(Half, FromDoubleRoundsOnce) {
     const float base = to_float(BFloat16{static_cast<std::uint16_t>(0x3f80 + random() % 128)});
     const double tie = static_cast<double>(base) * (1 + 0x1p-8);
     const double value = tie + (random() % 2 == 0 ? 1 : -1) * std::ldexp(tie, -40);
-    expect_nearest<BFloat16, double>(+[](double x) { return Round<BFloat16>::from(x); }, value);
-    expect_nearest<Float16, double>(+[](double x) { return Round<Float16>::from(x); }, value);
+    expect_nearest<BFloat16, double>(
+        +[](double x) { return Round<BFloat16>::from(x); }, value);
+    expect_nearest<Float16, double>(
+        +[](double x) { return Round<Float16>::from(x); }, value);
   }
 }
 
@@ -93,7 +95,7 @@ TEST(Half, LimitsOverflowAndNaN) {
   EXPECT_EQ(to_float16(65519.996f).bits, 0x7bff);
   EXPECT_EQ(to_float16(65520.0f).bits, 0x7c00);
   EXPECT_EQ(to_float16(-1e30f).bits, 0xfc00);
-  EXPECT_EQ(to_float16(0x1p-25f).bits, 0);      // a tie goes to the even zero
+  EXPECT_EQ(to_float16(0x1p-25f).bits, 0);  // a tie goes to the even zero
   EXPECT_EQ(to_float16(0x1.8p-25f).bits, 1);
   EXPECT_EQ(to_float16(-0.0f).bits, 0x8000);
   EXPECT_EQ(to_bfloat16(3.4e38f).bits, 0x7f80);

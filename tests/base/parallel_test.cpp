@@ -1,10 +1,12 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -59,6 +61,30 @@ TEST(Parallel, WorksInAForkedChild) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
+
+// A sanitizer reserves more address space than a limit allows.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Parallel, FinishesWhereTheSystemGivesNoMoreThreads) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // Room for what the loop allocates, not for the stacks of its threads.
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(getpagesize()) + (rlim_t{1} << 20);
+    const rlimit limit{bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    std::atomic<int> sum{0};
+    parallel_for(1000, 1, 500, [&](std::int64_t begin, std::int64_t end) {
+      sum += static_cast<int>(end - begin);
+    });
+    _exit(sum.load() == 1000 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
 
 }  // namespace
 }  // namespace ropewalk

@@ -56,8 +56,8 @@ TEST(Phase, FixedPositionKeepsEveryBitAboveTwoToTheMinus64) {
   for (int i = 0; i < 20000; ++i) {
     const double value = uniform(random);
     const FixedPosition fixed = fixed_position(value);
-    const long double back = static_cast<long double>(fixed.whole) +
-                             static_cast<long double>(fixed.fraction) * 0x1p-64L;
+    const long double back =
+        static_cast<long double>(fixed.whole) + static_cast<long double>(fixed.fraction) * 0x1p-64L;
     EXPECT_EQ(static_cast<double>(back), value);
   }
   EXPECT_EQ(fixed_position(-1e-30).whole, 0);

@@ -87,7 +87,7 @@ struct Amplitude {
   double table, softmax;
 };
 
-// Bug8, mobius#548, mlx-lm#1507, atlas#342: the table's scale and the softmax's are different numbers.
+// Bug8, mobius#548, mlx-lm#1507, atlas#342: the table's scale and the softmax's are two numbers.
 TEST(YarnSchedule, AmplitudeAndSoftmaxMultiplier_Bug8) {
   const Amplitude cases[] = {
       {40, 0.707, 0.707, {}, 1.0, 1.589626165},

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from cli_support import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]

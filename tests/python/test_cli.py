@@ -9,6 +9,7 @@ import struct
 import subprocess
 
 import pytest
+
 from cli_support import CONFIG, assert_one_sentence
 from conftest import CLI
 

@@ -6,6 +6,7 @@ import json
 import os
 
 import pytest
+
 from cli_support import CONFIG, assert_one_sentence
 
 

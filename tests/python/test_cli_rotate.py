@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from cli_support import assert_one_sentence
 from safetensors.numpy import load_file, save_file
+
+from cli_support import assert_one_sentence
 
 HEAD_DIM = 64
 

@@ -35,7 +35,8 @@ std::vector<Expected> rotate_one(const PlanSpec& spec, const Positions& position
 void expect_values(const std::vector<Expected>& got, const std::vector<double>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < want.size(); ++i) {
-    EXPECT_NEAR(static_cast<double>(got[i].exact.y), want[i], printed_decimals(6)) << "channel " << i;
+    EXPECT_NEAR(static_cast<double>(got[i].exact.y), want[i], printed_decimals(6))
+        << "channel " << i;
   }
 }
 
@@ -60,7 +61,8 @@ TEST(Oracle, ReducesHugeAnglesExactly) {
                 kOracleError);
       EXPECT_LT(static_cast<double>(magnitude(once.s - (less.s * step.c + less.c * step.s))),
                 kOracleError);
-      EXPECT_LT(static_cast<double>(magnitude(once.c * once.c + once.s * once.s - 1)), kOracleError);
+      EXPECT_LT(static_cast<double>(magnitude(once.c * once.c + once.s * once.s - 1)),
+                kOracleError);
     }
   }
 }

@@ -111,9 +111,9 @@ void add_positions(Mirror& mirror, const Positions& p, std::int64_t batch, std::
     std::int64_t low = 0;
     std::int64_t high = 0;
     const bool per_token = p.kind == Positions::Kind::per_token;
-    for (const std::int64_t r : {reach(p.batch_stride, batch),
-                                 per_token ? reach(p.token_stride, tokens) : 0,
-                                 per_token ? reach(p.axis_stride, p.axes) : 0}) {
+    for (const std::int64_t r :
+         {reach(p.batch_stride, batch), per_token ? reach(p.token_stride, tokens) : 0,
+          per_token ? reach(p.axis_stride, p.axes) : 0}) {
       (r < 0 ? low : high) += r;
     }
     mirror.add(p.data, low * size, (high + 1) * size);

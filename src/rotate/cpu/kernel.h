@@ -31,7 +31,9 @@ inline constexpr std::int64_t kTileAngles = 4096;
 inline constexpr std::int64_t kMaxTileTokens = 64;
 
 /// Rows of angles start on a cache line.
-ROPEWALK_HD constexpr std::int64_t padded_pairs(std::int64_t pairs) { return (pairs + 31) / 32 * 32; }
+ROPEWALK_HD constexpr std::int64_t padded_pairs(std::int64_t pairs) {
+  return (pairs + 31) / 32 * 32;
+}
 
 /// Fills cosines and sines of a run of tokens. Compute is float or double.
 struct AngleArgs {
@@ -52,7 +54,7 @@ using AngleFunction = void (*)(const AngleArgs&);
 
 /// Rotates the heads of a run of tokens of one view.
 struct TileArgs {
-  const char* in;   ///< element (token 0 of the tile, head 0, channel 0)
+  const char* in;  ///< element (token 0 of the tile, head 0, channel 0)
   char* out;
   std::int64_t in_token, in_head, in_channel;     ///< strides in bytes
   std::int64_t out_token, out_head, out_channel;  ///< strides in bytes
@@ -62,7 +64,7 @@ struct TileArgs {
   std::int64_t block_pairs;  ///< pairs of each half-paired block; = pairs without blocks
   const void* cos;           ///< tokens × padded_pairs(pairs) of the computing type
   const void* sin;
-  const bool* pass;          ///< tokens that are only copied; null: none
+  const bool* pass;  ///< tokens that are only copied; null: none
   bool in_place;
   bool heads_outside;  ///< head loop outside the token loop, as the strides ask
   bool from_memory;    ///< the data lie beyond the last cache: fetch ahead

@@ -6,11 +6,11 @@
 namespace ropewalk::cpu {
 
 const Kernel kAvx2Kernel{.name = "avx2",
-                .description = "256-bit, FMA, F16C",
-                .supported = [] { return cpu_features().avx2_fma_f16c; },
-                .store_alignment = 32,
-                .angles_float = &fill_angles<avx2::Float32>,
-                .angles_double = &fill_angles<avx2::Float64>,
-                .tile = &tile_of<avx2::Isa>};
+                         .description = "256-bit, FMA, F16C",
+                         .supported = [] { return cpu_features().avx2_fma_f16c; },
+                         .store_alignment = 32,
+                         .angles_float = &fill_angles<avx2::Float32>,
+                         .angles_double = &fill_angles<avx2::Float64>,
+                         .tile = &tile_of<avx2::Isa>};
 
 }  // namespace ropewalk::cpu

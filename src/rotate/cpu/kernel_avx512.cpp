@@ -6,11 +6,11 @@
 namespace ropewalk::cpu {
 
 const Kernel kAvx512Kernel{.name = "avx512",
-                .description = "512-bit (F, BW, DQ, VL)",
-                .supported = [] { return cpu_features().avx512; },
-                .store_alignment = 64,
-                .angles_float = &fill_angles<avx512::Float32>,
-                .angles_double = &fill_angles<avx512::Float64>,
-                .tile = &tile_of<avx512::Isa<false>>};
+                           .description = "512-bit (F, BW, DQ, VL)",
+                           .supported = [] { return cpu_features().avx512; },
+                           .store_alignment = 64,
+                           .angles_float = &fill_angles<avx512::Float32>,
+                           .angles_double = &fill_angles<avx512::Float64>,
+                           .tile = &tile_of<avx512::Isa<false>>};
 
 }  // namespace ropewalk::cpu

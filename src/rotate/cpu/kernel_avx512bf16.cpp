@@ -6,11 +6,11 @@
 namespace ropewalk::cpu {
 
 const Kernel kAvx512Bf16Kernel{.name = "avx512bf16",
-                .description = "512-bit with bfloat16 conversion instructions",
-                .supported = [] { return cpu_features().avx512bf16; },
-                .store_alignment = 64,
-                .angles_float = &fill_angles<avx512::Float32>,
-                .angles_double = &fill_angles<avx512::Float64>,
-                .tile = &tile_of<avx512::Isa<true>>};
+                               .description = "512-bit with bfloat16 conversion instructions",
+                               .supported = [] { return cpu_features().avx512bf16; },
+                               .store_alignment = 64,
+                               .angles_float = &fill_angles<avx512::Float32>,
+                               .angles_double = &fill_angles<avx512::Float64>,
+                               .tile = &tile_of<avx512::Isa<true>>};
 
 }  // namespace ropewalk::cpu

@@ -1,6 +1,6 @@
-#include "rotate/cpu/kernels.h"
-#include "rotate/cpu/kernel_table.h"
 #include "phase/scalar_lanes.h"
+#include "rotate/cpu/kernel_table.h"
+#include "rotate/cpu/kernels.h"
 
 namespace ropewalk::cpu {
 namespace {

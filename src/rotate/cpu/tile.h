@@ -104,7 +104,8 @@ inline void rotate_row(const TileArgs& args, const char* in, char* out,
     copy_channels<typename T::V>(in, args.in_channel, out, args.out_channel, args.offset);
     const std::int64_t tail = args.offset + width;
     copy_channels<typename T::V>(in + tail * args.in_channel, args.in_channel,
-                           out + tail * args.out_channel, args.out_channel, args.head_dim - tail);
+                                 out + tail * args.out_channel, args.out_channel,
+                                 args.head_dim - tail);
   }
   // Channels apart are gathered first and scattered last; so is a row that is read in one order
   // and written, perhaps over itself, in the other.
@@ -113,8 +114,8 @@ inline void rotate_row(const TileArgs& args, const char* in, char* out,
   const bool gather = args.in_channel != kSize || (T::kRead != T::kWrite && args.in_place);
   const bool scatter = args.out_channel != kSize;
   if (gather) {
-    copy_channels<typename T::V>(window_in, args.in_channel, reinterpret_cast<char*>(gathered), kSize,
-                           width);
+    copy_channels<typename T::V>(window_in, args.in_channel, reinterpret_cast<char*>(gathered),
+                                 kSize, width);
   }
   const Storage* source = gather ? gathered : reinterpret_cast<const Storage*>(window_in);
   Storage* target = scatter ? scattered : reinterpret_cast<Storage*>(window_out);
@@ -128,7 +129,7 @@ inline void rotate_row(const TileArgs& args, const char* in, char* out,
   }
   if (scatter) {
     copy_channels<typename T::V>(reinterpret_cast<const char*>(scattered), kSize, window_out,
-                           args.out_channel, width);
+                                 args.out_channel, width);
   }
 }
 

@@ -127,8 +127,7 @@ struct Float32 : Common<Float32, float, __m256> {
     const __m256 swap = _mm256_castsi256_ps(_mm256_slli_epi32(q, 31));
     const __m256i two = _mm256_set1_epi32(2);
     const __m256i next = _mm256_add_epi32(q, _mm256_set1_epi32(1));
-    const __m256 sine_sign =
-        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_and_si256(q, two), 30));
+    const __m256 sine_sign = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_and_si256(q, two), 30));
     const __m256 cosine_sign =
         _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_and_si256(next, two), 30));
     s = _mm256_xor_ps(_mm256_blendv_ps(sine, cosine, swap), sine_sign);
@@ -187,8 +186,8 @@ struct Float64 : Common<Float64, double, __m256d> {
     // (unsigned, exact), each placed by the exponent of a constant; the constants, 2^84 + 2^63 and
     // 2^52, are taken off again in one exact difference.
     const __m256i r = _mm256_slli_epi64(p, 2);
-    const __m256i flipped = _mm256_xor_si256(_mm256_srli_epi64(r, 32),
-                                             _mm256_set1_epi64x(0x4530000080000000));
+    const __m256i flipped =
+        _mm256_xor_si256(_mm256_srli_epi64(r, 32), _mm256_set1_epi64x(0x4530000080000000));
     const __m256i low = _mm256_blend_epi32(r, _mm256_set1_epi64x(0x4330000000000000), 0xaa);
     const __m256d high = _mm256_sub_pd(_mm256_castsi256_pd(flipped), set(0x1.00000801p84));
     t = mul(add(high, _mm256_castsi256_pd(low)), set(kHalfTurns64));
@@ -197,8 +196,7 @@ struct Float64 : Common<Float64, double, __m256d> {
     const __m256d swap = _mm256_castsi256_pd(_mm256_slli_epi64(q, 63));
     const __m256i two = _mm256_set1_epi64x(2);
     const __m256i next = _mm256_add_epi64(q, _mm256_set1_epi64x(1));
-    const __m256d sine_sign =
-        _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_and_si256(q, two), 62));
+    const __m256d sine_sign = _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_and_si256(q, two), 62));
     const __m256d cosine_sign =
         _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_and_si256(next, two), 62));
     s = _mm256_xor_pd(_mm256_blendv_pd(sine, cosine, swap), sine_sign);
@@ -252,8 +250,7 @@ struct SixteenBit : Common<L, Storage_, Float8x2> {
 ROPEWALK_LANES __m256i bfloat16_upper(__m256 x) {
   const __m256i bits = _mm256_castps_si256(x);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  const __m256i rounded =
-      _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
   const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   const __m256 nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
   return _mm256_castps_si256(

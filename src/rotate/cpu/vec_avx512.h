@@ -109,8 +109,7 @@ struct Float32 {
     const __m512i two = _mm512_set1_epi32(2);
     const __mmask16 swap = _mm512_test_epi32_mask(q, _mm512_set1_epi32(1));
     const __m512i next = _mm512_add_epi32(q, _mm512_set1_epi32(1));
-    const __m512 sine_sign =
-        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(q, two), 30));
+    const __m512 sine_sign = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(q, two), 30));
     const __m512 cosine_sign =
         _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(next, two), 30));
     s = _mm512_xor_ps(_mm512_mask_blend_ps(swap, sine, cosine), sine_sign);
@@ -189,8 +188,7 @@ struct Float64 {
     const __m512i two = _mm512_set1_epi64(2);
     const __mmask8 swap = _mm512_test_epi64_mask(q, _mm512_set1_epi64(1));
     const __m512i next = _mm512_add_epi64(q, _mm512_set1_epi64(1));
-    const __m512d sine_sign =
-        _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_and_si512(q, two), 62));
+    const __m512d sine_sign = _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_and_si512(q, two), 62));
     const __m512d cosine_sign =
         _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_and_si512(next, two), 62));
     s = _mm512_xor_pd(_mm512_mask_blend_pd(swap, sine, cosine), sine_sign);
@@ -244,9 +242,7 @@ struct SixteenBit {
   }
 
   ROPEWALK_LANES Real load(const Storage* p) { return L::unpack(words(p)); }
-  ROPEWALK_LANES Real load_part(const Storage* p, std::int64_t n) {
-    return L::unpack(words(p, n));
-  }
+  ROPEWALK_LANES Real load_part(const Storage* p, std::int64_t n) { return L::unpack(words(p, n)); }
   ROPEWALK_LANES void store(Storage* p, Real x) { put(p, L::pack(x)); }
   ROPEWALK_LANES void store_part(Storage* p, std::int64_t n, Real x) { put(p, n, L::pack(x)); }
   ROPEWALK_LANES void stream(Storage* p, Real x) { put_streaming(p, L::pack(x)); }
@@ -275,16 +271,15 @@ struct SixteenBit {
 ROPEWALK_LANES __m512i bfloat16_upper(__m512 x) {
   const __m512i bits = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i rounded =
-      _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
   return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
                               _mm512_set1_epi32(0x400000));
 }
 /// 16 words, then 16 more, to alternating words.
 ROPEWALK_LANES __m512i zip_halves(__m512i w) {
-  alignas(64) static constexpr std::uint16_t kZip[32] = {
-      0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  alignas(64) static constexpr std::uint16_t kZip[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                         21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                         11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   return _mm512_permutexvar_epi16(_mm512_load_si512(kZip), w);
 }
 /// The even 16-bit words of a, then of b.
@@ -296,9 +291,9 @@ ROPEWALK_LANES __m512i lower_words(__m512i a, __m512i b) {
 }
 /// The odd 16-bit words of a, then of b: the upper halves of their lanes.
 ROPEWALK_LANES __m512i upper_words(__m512i a, __m512i b) {
-  alignas(64) static constexpr std::uint16_t kOdd[32] = {
-      1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
-      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  alignas(64) static constexpr std::uint16_t kOdd[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
+                                                         23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
+                                                         45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
   return _mm512_permutex2var_epi16(a, _mm512_load_si512(kOdd), b);
 }
 
@@ -325,15 +320,16 @@ struct BFloat16Lanes : SixteenBit<BFloat16Lanes<kHardwareBf16>, BFloat16> {
   ROPEWALK_LANES __m512i pack(Real x) {
 #if defined(__AVX512BF16__)
     if constexpr (kHardwareBf16) {
-      if (!has_subnormal(x.a, x.b)) [[likely]] return convert(x.a, x.b);
+      if (!has_subnormal(x.a, x.b)) [[likely]]
+        return convert(x.a, x.b);
     }
 #endif
     return upper_words(bfloat16_upper(x.a), bfloat16_upper(x.b));
   }
   /// Each word to the upper half of its lane: one permutation does the widening and the shift.
   ROPEWALK_LANES Real unpack(__m512i w) {
-    alignas(64) static constexpr std::uint16_t kLow[32] = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0,
-                                                           5, 0, 6, 0, 7, 0,  8, 0,  9, 0,  10,
+    alignas(64) static constexpr std::uint16_t kLow[32] = {0, 0,  0, 1,  0, 2,  0, 3,  0, 4, 0,
+                                                           5, 0,  6, 0,  7, 0,  8, 0,  9, 0, 10,
                                                            0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
     const __m512i low = _mm512_load_si512(kLow);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
@@ -348,7 +344,8 @@ struct BFloat16Lanes : SixteenBit<BFloat16Lanes<kHardwareBf16>, BFloat16> {
   ROPEWALK_LANES __m512i joined(__m512 even, __m512 odd) {
 #if defined(__AVX512BF16__)
     if constexpr (kHardwareBf16) {
-      if (!has_subnormal(even, odd)) [[likely]] return zip_halves(convert(even, odd));
+      if (!has_subnormal(even, odd)) [[likely]]
+        return zip_halves(convert(even, odd));
     }
 #endif
     return _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(bfloat16_upper(even), 16),

@@ -73,13 +73,16 @@ __device__ __forceinline__ void angles_of(const AngleArgs& a, const PositionArgs
       sin_amplitude = a.sin_amplitude32;
     }
     if (row.bad) cos_amplitude = nan;
+    [[maybe_unused]] int axis = -1;
+    [[maybe_unused]] FixedPosition p;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       std::uint64_t phase;
       if constexpr (kSource == Source::general) {
-        const int axis = a.axis == nullptr ? 0 : __ldg(a.axis + first + i);
-        const FixedPosition p =
-            row.bad ? FixedPosition{} : component_at(position, index, axis);
+        // Neighbouring pairs mostly share an axis, and then the component.
+        const int next = a.axis == nullptr ? 0 : __ldg(a.axis + first + i);
+        if (next != axis && !row.bad) p = component_at(position, index, next);
+        axis = next;
         const std::uint64_t low = kPrecise ? f.low[kPrecise ? i : 0] : 0;
         phase = is_fractional(position)
                     ? phase_of(p, f.fraction[i], low, __ldg(

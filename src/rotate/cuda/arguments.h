@@ -51,6 +51,7 @@ struct PositionArgs {
   std::int64_t start = 0;
   std::int64_t limit = 0;      ///< valid: low ≤ p < limit
   std::int64_t low = 0;
+  std::int64_t range = 0;      ///< limit − low
   const void* cu_seqlens = nullptr;  ///< packed sequences where not null
   std::uint32_t cu_type = kNone;
   std::uint32_t has_padding = 0;
@@ -119,8 +120,8 @@ struct Args {
   NarrowArgs narrow;
 };
 
-/// One tensor, for the vector kernels: as ViewArgs, but strides of the two inner indices and sizes
-/// fit 32 bits. 96 bytes.
+/// One tensor, for the vector kernels: as ViewArgs, but all numbers except the outermost strides
+/// fit 32 bits. 88 bytes.
 struct VectorView {
   std::uint32_t multiplier0 = 0x80000001u, multiplier1 = 0x80000001u;
   std::uint32_t size0 = 1, size1 = 1;
@@ -129,10 +130,8 @@ struct VectorView {
   std::int32_t in0 = 0, in1 = 0, in_head = 0;      ///< bytes
   std::int32_t out0 = 0, out1 = 0, out_head = 0;
   std::int64_t in2 = 0, out2 = 0;
-  std::int32_t position0 = 0, position1 = 0;       ///< elements of the position array
-  std::int64_t position2 = 0;
-  std::int32_t token0 = 0, token1 = 0;             ///< what an index adds to the token number
-  std::int64_t token2 = 0;
+  std::int32_t position0 = 0, position1 = 0, position2 = 0;  ///< elements of the position array
+  std::int32_t token0 = 0, token1 = 0, token2 = 0;  ///< what an index adds to the token number
 };
 
 /// Facts that spare the common cases work.

@@ -84,12 +84,17 @@ bool fill_view(const std::array<RowDimension, 3>& dimensions, VectorView& view) 
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto fits = [](std::int64_t x) { return x >= -kLimit && x < kLimit; };
   std::int64_t groups = 1;
+  std::int64_t positions = 0;  // reach of the index into the position array
+  std::int64_t tokens = 0;
   bool all_fit = true;
   for (std::size_t i = 0; i < 3; ++i) {
     const RowDimension& d = dimensions[i];
     groups *= d.size;
-    if (i < 2) all_fit = all_fit && fits(d.in) && fits(d.out) && fits(d.position) && fits(d.token);
+    if (i < 2) all_fit = all_fit && fits(d.in) && fits(d.out);
+    positions += std::llabs(d.position) * (d.size - 1);
+    tokens += std::llabs(d.token) * (d.size - 1);
   }
+  all_fit = all_fit && positions < kLimit && tokens < kLimit;
   if (!all_fit || groups >= kLimit) return false;
   const auto& [d0, d1, d2] = dimensions;
   const Divisor size0 = make_divisor(static_cast<std::uint32_t>(d0.size));
@@ -109,10 +114,10 @@ bool fill_view(const std::array<RowDimension, 3>& dimensions, VectorView& view) 
   view.out2 = d2.out;
   view.position0 = narrow(d0.position);
   view.position1 = narrow(d1.position);
-  view.position2 = d2.position;
+  view.position2 = narrow(d2.position);
   view.token0 = narrow(d0.token);
   view.token1 = narrow(d1.token);
-  view.token2 = d2.token;
+  view.token2 = narrow(d2.token);
   return true;
 }
 
@@ -120,7 +125,7 @@ std::uint32_t head_index(const std::array<RowDimension, 3>& dimensions) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     if (dimensions[i].heads) return i;
   }
-  return 0;
+  return 3;
 }
 
 }  // namespace ropewalk::cuda

@@ -37,7 +37,7 @@ struct PositionStrides {
 /// The same for the vector kernels; false where a number does not fit its 32 bits.
 [[nodiscard]] bool fill_view(const std::array<RowDimension, 3>& dimensions, VectorView& view);
 
-/// Which of the three counts groups of heads; 0 where none does.
+/// Which of the three counts groups of heads; 3 where there is one group.
 [[nodiscard]] std::uint32_t head_index(const std::array<RowDimension, 3>& dimensions);
 
 }  // namespace ropewalk::cuda

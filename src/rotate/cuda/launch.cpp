@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::size_t kViewsOfLaunch = 2;
 
-VectorFunction vector_kernel(const PreparedCall& call, const Policy& policy) {
-  const Call& facts = call.facts;
-  const Source source = facts.table ? Source::table
-                                    : (facts.general ? Source::general : Source::integer);
-  return find_vector_kernel(
-      facts.dtype, facts.read, facts.write,
-      {source, policy.map, policy.pairs, policy.heads, policy.full_row});
-}
-
 Kernel narrow_kernel(const PreparedCall& call) {
   const DtypeKernels kernels = kernels_of(call.facts.dtype);
   if (!call.plan->rotates()) return kernels.copy;
@@ -68,7 +59,7 @@ void rotate_two(const DeviceState& state, std::span<const Rotation> rotations,
   if (policy.vectors) {
     VectorArgs args;
     if (const auto grid = fill_args(call, state.pointers, policy, programmatic, args)) {
-      launch(vector_kernel(call, policy), *grid, args, stream, programmatic);
+      launch(vector_kernel_for(call.facts, policy), *grid, args, stream, programmatic);
       return;
     }
   }

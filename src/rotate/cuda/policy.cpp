@@ -18,13 +18,28 @@ std::int64_t chunk_bytes(const Policy& policy, Order order, std::int64_t size) {
   return order == Order::half ? bytes / 2 : std::min<std::int64_t>(bytes, 16);
 }
 
-VectorShape shape_of(const Call& call, const Policy& policy) {
-  const Source source = call.table ? Source::table
-                                   : (call.general ? Source::general : Source::integer);
+VectorShape shape_with(const Policy& policy, Source source) {
   return {source, policy.map, policy.pairs, policy.heads, policy.full_row};
 }
 
 }  // namespace
+
+bool is_plain(const Call& call, const Policy& policy) {
+  const bool ragged = std::ranges::any_of(
+      call.heads, [&](std::int64_t heads) { return heads % policy.heads != 0; });
+  return !call.table && !call.general && !call.packed && !call.padding && !ragged &&
+         call.copied == 0 && call.block_pairs == call.pairs && call.read == call.write;
+}
+
+VectorFunction vector_kernel_for(const Call& call, const Policy& policy) {
+  const auto find = [&](Source source) {
+    return find_vector_kernel(call.dtype, call.read, call.write, shape_with(policy, source));
+  };
+  if (call.table) return find(Source::table);
+  if (call.general) return find(Source::general);
+  const VectorFunction plain = is_plain(call, policy) ? find(Source::plain) : nullptr;
+  return plain != nullptr ? plain : find(Source::integer);
+}
 
 bool is_possible(const Call& call, const Policy& policy) {
   if (!policy.vectors) return true;
@@ -48,7 +63,7 @@ bool is_possible(const Call& call, const Policy& policy) {
   }
   if (policy.map == Map::tokens && call.tokens > 65535) return false;
   if (call.rows >= (std::int64_t{1} << 31)) return false;
-  return find_vector_kernel(call.dtype, call.read, call.write, shape_of(call, policy)) != nullptr;
+  return vector_kernel_for(call, policy) != nullptr;
 }
 
 RowLanes row_lanes(const Call& call, const Policy& policy) {

@@ -42,6 +42,7 @@ struct Call {
   bool table = false;
   bool general = false;          ///< several axes, or fractional positions
   bool padding = false;
+  bool packed = false;           ///< cu_seqlens
   bool in_place = false;
   bool computes_double = false;  ///< float64 inside although the data is not
   bool heads_inside = true;      ///< heads vary faster in memory than tokens
@@ -55,6 +56,9 @@ struct Call {
   std::int64_t bytes = 0;        ///< moved: read and written
   std::int64_t rows = 1;         ///< of the largest tensor
 };
+
+/// Whether Source::plain serves the call (shapes.h).
+[[nodiscard]] bool is_plain(const Call& call, const Policy& policy);
 
 /// Whether the kernels take the call at all with this policy.
 [[nodiscard]] bool is_possible(const Call& call, const Policy& policy);

@@ -69,6 +69,16 @@ __device__ __forceinline__ RowPosition packed_position(const PositionArgs& a, st
   return p;
 }
 
+/// Where there are neither packed sequences nor padding.
+__device__ __forceinline__ RowPosition plain_position(const PositionArgs& a, std::int64_t fetched,
+                                                      std::int32_t token) {
+  RowPosition p;
+  p.value = fetched + a.start;
+  if (a.by_token != 0) p.value += token;
+  p.bad = static_cast<std::uint64_t>(p.value - a.low) >= static_cast<std::uint64_t>(a.range);
+  return p;
+}
+
 /// One integer component, from what was fetched.
 __device__ __forceinline__ RowPosition resolve_position(const PositionArgs& a,
                                                         std::int64_t fetched, std::int64_t token) {

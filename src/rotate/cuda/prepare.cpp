@@ -48,6 +48,7 @@ PositionArgs position_args(const PreparedCall& call, const DevicePointers& devic
     p.limit = call.facts.dtype == Dtype::float64 ? kPositionLimitFloat64 : kPositionLimit;
     p.low = 1 - p.limit;
   }
+  p.range = p.limit - p.low;
   p.has_padding = from.padding.has_value() ? 1 : 0;
   p.padding = from.padding.value_or(0);
   p.axes = static_cast<std::int32_t>(from.axes);
@@ -238,6 +239,7 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
                    (positions.type == Positions::Type::float32 ||
                     positions.type == Positions::Type::float64));
   facts.padding = positions.padding.has_value();
+  facts.packed = positions.kind == Positions::Kind::packed;
   facts.computes_double = device.table_is_double && facts.dtype != Dtype::float64;
   facts.pairs = plan.pairs();
   facts.block_pairs = plan.block_width() == 0 ? plan.pairs() : plan.block_width() / 2;

@@ -28,6 +28,7 @@ struct VectorTraits {
   static constexpr int kHeads = kHeads_;      ///< of a thread
   static constexpr bool kFullRow = kFullRow_; ///< half pairing by shuffles
   static constexpr bool kMixed = kRead != kWrite;
+  static constexpr bool kPlain = kSource == Source::plain;
 
   static constexpr int kSize = sizeof(Storage);
   static constexpr int kBytes = 2 * kPairs * kSize;  ///< of a thread in a row
@@ -56,7 +57,7 @@ __device__ __forceinline__ Spot spot_of(const RowArgs& row, std::uint32_t half,
   } else {
     const auto pair = static_cast<std::int32_t>(lane) * T::kPairs;
     std::int32_t blocks_before = 0;
-    if (row.block_pairs != row.pairs) {
+    if (!T::kPlain && row.block_pairs != row.pairs) {
       blocks_before = pair / static_cast<std::int32_t>(row.block_pairs);
     }
     return {(pair + blocks_before * static_cast<std::int32_t>(row.block_pairs)) * T::kSize,
@@ -110,15 +111,22 @@ __device__ __forceinline__ Place place_in_sweep(const VectorView& view, std::uin
   return p;
 }
 
-/// i · s for an index below 2^31 and a signed stride: one instruction.
-__device__ __forceinline__ std::int64_t times(std::uint32_t i, std::int32_t stride) {
-  return static_cast<std::int64_t>(static_cast<std::int32_t>(i)) * stride;
+/// sum + i · s in one instruction, for an index below 2^31 and a signed stride.
+__device__ __forceinline__ std::int64_t add_product(std::uint32_t i, std::int32_t stride,
+                                                    std::int64_t sum) {
+  asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(i), "r"(stride));
+  return sum;
 }
 __device__ __forceinline__ std::int64_t along(const Place& p, std::int32_t s0, std::int32_t s1,
                                               std::int64_t s2, bool three) {
-  std::int64_t sum = times(p.i0, s0) + times(p.i1, s1);
+  std::int64_t sum = add_product(p.i1, s1, add_product(p.i0, s0, 0));
   if (three) sum += static_cast<std::int64_t>(p.i2) * s2;
   return sum;
+}
+__device__ __forceinline__ std::int32_t along32(const Place& p, std::int32_t s0, std::int32_t s1,
+                                                std::int32_t s2) {
+  return static_cast<std::int32_t>(p.i0) * s0 + static_cast<std::int32_t>(p.i1) * s1 +
+         static_cast<std::int32_t>(p.i2) * s2;
 }
 
 /// Whether threads must stay to the end because others wait for them.
@@ -219,13 +227,13 @@ struct Rows {
   char* out;
   std::int32_t in_head, out_head;
   std::int32_t heads;          ///< of this thread; fewer than kHeads in a ragged group
-  std::int64_t index;          ///< into the position array
+  std::int32_t index;          ///< into the position array
   std::int64_t fetched;        ///< what it holds there
-  std::int64_t token;
+  std::int32_t token;
   bool live;
 
   [[nodiscard]] __device__ __forceinline__ bool has(int h) const {
-    return T::kHeads == 1 || h < heads;
+    return T::kPlain || T::kHeads == 1 || h < heads;
   }
 
   __device__ __forceinline__ void load() {
@@ -250,7 +258,7 @@ struct Rows {
     if constexpr (!kThreadsMeet<T>) {
       if (!live) return;
     }
-    index = along(place, view.position0, view.position1, view.position2, three);
+    index = along32(place, view.position0, view.position1, view.position2);
     if constexpr (T::kSource != Source::general) {
       fetched = fetch_position(a.position, a.position_data, index);
     }
@@ -261,9 +269,10 @@ struct Rows {
     in = a.in[kView] + offset;
     in_head = view.in_head;
     heads = T::kHeads;
-    if (T::kHeads > 1 && (a.flags & kRaggedHeads) != 0) {
+    if (!T::kPlain && T::kHeads > 1 && (a.flags & kRaggedHeads) != 0) {
       const std::uint32_t which = a.head_index[kView];
-      const std::uint32_t group = which == 0 ? place.i0 : (which == 1 ? place.i1 : place.i2);
+      const std::uint32_t group =
+          which == 0 ? place.i0 : (which == 1 ? place.i1 : (which == 2 ? place.i2 : 0));
       heads = static_cast<std::int32_t>(a.heads[kView] - group * T::kHeads);
     }
     if ((a.flags & kProgrammatic) == 0) load();
@@ -272,7 +281,7 @@ struct Rows {
                                         : along(place, view.out0, view.out1, view.out2, three);
     out = a.out[kView] + out_offset;
     out_head = view.out_head;
-    token = along(place, view.token0, view.token1, view.token2, three);
+    token = along32(place, view.token0, view.token1, view.token2);
   }
 };
 
@@ -331,7 +340,7 @@ __global__ void __launch_bounds__(kMostThreads<T>, kLeastBlocks<T>)
   if ((a.flags & kProgrammatic) != 0) start_dependents();
 
   const std::uint32_t lane = threadIdx.x;
-  const bool rotates = lane < a.lanes;
+  const bool rotates = T::kPlain || lane < a.lanes;
   Rows<T> rows;
   if (rotates) {
     const Spot spot = spot_of<T, T::kRead>(a.row, a.half, lane);
@@ -363,9 +372,14 @@ __global__ void __launch_bounds__(kMostThreads<T>, kLeastBlocks<T>)
     if (!rows.live) return;
   }
 
-  const RowPosition row = T::kSource == Source::general
-                              ? check_components(a.position, rows.index)
-                              : resolve_position(a.position, rows.fetched, rows.token);
+  RowPosition row;
+  if constexpr (T::kPlain) {
+    row = plain_position(a.position, rows.fetched, rows.token);
+  } else if constexpr (T::kSource == Source::general) {
+    row = check_components(a.position, rows.index);
+  } else {
+    row = resolve_position(a.position, rows.fetched, rows.token);
+  }
   Real c[T::kPairs], s[T::kPairs];
   angles_of<V, T::kSource, T::kPairs>(a.angle, a.position, a.row.pairs, row, rows.index,
                                       first_pair, frequencies, c, s);
@@ -374,7 +388,7 @@ __global__ void __launch_bounds__(kMostThreads<T>, kLeastBlocks<T>)
     rows.load();
   }
   if (row.bad && lane == 0 && rows.live) {
-    const int bad = rows.heads < T::kHeads ? rows.heads : T::kHeads;
+    const int bad = !T::kPlain && rows.heads < T::kHeads ? rows.heads : T::kHeads;
     atomicAdd(a.bad_rows, static_cast<unsigned long long>(bad));
   }
   finish<T>(a, rows, row, rotates, c, s);

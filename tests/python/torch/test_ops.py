@@ -126,3 +126,19 @@ def test_no_autocast_rule(device):
 def test_refusals_name_the_argument(arguments, message):
     with pytest.raises(RuntimeError, match=message):
         torch.ops.ropewalk.rotate(*arguments(*inputs("cpu")))
+
+
+def test_calls_leak_nothing(configs):
+    """The stable ABI's own reading of a string argument leaks it; 50 000 calls would show."""
+    resource = pytest.importorskip("resource")
+    plan = ropewalk.plan_from_config(configs / "llama-3.1-8b.json")
+    x = torch.randn(1, 1, 1, plan.head_dim)
+
+    def peak_after(calls):
+        for _ in range(calls):
+            torch.ops.ropewalk._rotate_(x, None, plan.text)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    before = peak_after(1000)
+    leaked_text = 50_000 * len(plan.text)
+    assert peak_after(50_000) - before < leaked_text // 4
