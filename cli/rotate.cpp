@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/common.h"
+#include "cli/device.h"
 #include "cli/rotate_tensor.h"
 #include "ropewalk/table.h"
 
@@ -25,6 +26,7 @@ struct Arguments {
   bool json = false;
   PlanArguments plan;
   ExecutionArguments execution;
+  std::string device = "cpu";
 };
 
 /// Why a tensor cannot be rotated; empty where it can.
@@ -66,7 +68,10 @@ std::vector<std::string> tensors_to_rotate(const Arguments& arguments,
 class TensorRotator {
  public:
   TensorRotator(const Arguments& arguments, const RotaryPlan& plan, const SafetensorsReader& file)
-      : arguments_(arguments), plan_(plan), positions_(arguments.positions, file) {
+      : arguments_(arguments),
+        plan_(plan),
+        positions_(arguments.positions, file),
+        on_cuda_(is_cuda(arguments.device)) {
     options_.direction = arguments.inverse ? Direction::inverse : Direction::forward;
     options_.threads = arguments.execution.threads;
     options_.kernel = arguments.execution.kernel;
@@ -77,17 +82,27 @@ class TensorRotator {
     const Positions positions = positions_.for_view(view, tensor.name);
     const std::array rotations{Rotation::in_place(view)};
     if (plan_.arithmetic() == Arithmetic::exact || !plan_.rotates() || view.elements() == 0) {
-      rotate(plan_, rotations, positions, options_);
+      if (on_cuda_) {
+        rotate_on_cuda(plan_, rotations, positions, options_.direction);
+      } else {
+        rotate(plan_, rotations, positions, options_);
+      }
       return;
     }
     const std::int64_t rows = std::max<std::int64_t>(1, positions_.table_rows(view));
-    rotate(RotaryTable(plan_, rows, view.dtype), rotations, positions, options_);
+    const RotaryTable table(plan_, rows, view.dtype);
+    if (on_cuda_) {
+      rotate_on_cuda(table, rotations, positions, options_.direction);
+    } else {
+      rotate(table, rotations, positions, options_);
+    }
   }
 
  private:
   const Arguments& arguments_;
   const RotaryPlan& plan_;
   PositionSource positions_;
+  bool on_cuda_;
   RotateOptions options_;
 };
 
@@ -181,6 +196,7 @@ void add_rotate(CLI::App& app, Work& chosen) {
   command->add_flag("--inverse", arguments->inverse, "Rotate back");
   add_plan_options(*command, arguments->plan);
   add_execution_options(*command, arguments->execution);
+  add_device_option(*command, arguments->device);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(
       "Examples:\n"

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/common.h"
+#include "cli/device.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "measure/machine.h"
@@ -25,6 +26,7 @@ struct Arguments {
   std::vector<std::string> kernels;
   std::vector<std::string> dtypes;
   std::optional<std::uint64_t> seed;
+  std::string device = "cpu";
   bool json = false;
 };
 
@@ -122,9 +124,11 @@ std::string text_of(const std::map<Key, Summary>& summaries) {
 
 int verify_kernels(const Arguments& arguments) {
   const std::uint64_t seed = arguments.seed.value_or(verify::fresh_seed());
-  const std::vector<std::string> kernels = kernels_to_run(arguments.kernels);
+  const bool on_cuda = is_cuda(arguments.device);
+  const std::vector<std::string> kernels =
+      on_cuda ? cuda_verify_kernels() : kernels_to_run(arguments.kernels);
   const auto cases = cases_of(arguments, seed);
-  const verify::Backend backend = verify::cpu_backend();
+  const verify::Backend backend = on_cuda ? cuda_verify_backend() : verify::cpu_backend();
   std::map<Key, Summary> summaries;
   std::vector<std::string> failures;
   {
@@ -183,6 +187,7 @@ void add_verify(CLI::App& app, Work& chosen) {
   command->add_option("--dtype", arguments->dtypes, "Data types to verify; default: all")
       ->delimiter(',');
   command->add_option("--seed", arguments->seed, "Seed of the drawn cases; default: a fresh one");
+  add_device_option(*command, arguments->device);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(
       "Error/bound is the largest error divided by the bound derived for that element; above 1 is\n"

@@ -1,6 +1,6 @@
 # The CUDA kernels. AUTO builds them where nvcc is found; without it the build is CPU-only and says
 # so. Older cards than compute capability 7.5 are refused at run time, by name.
-if(NOT ROPEWALK_CUDA STREQUAL "ON")
+if(ROPEWALK_CUDA STREQUAL "OFF")
   set(ROPEWALK_HAVE_CUDA OFF)
   return()
 endif()
@@ -34,7 +34,11 @@ set(ROPEWALK_HAVE_CUDA ON)
 # Products and sums are fused only where the source says so, as on the CPU.
 add_library(ropewalk_cuda_flags INTERFACE)
 target_compile_options(ropewalk_cuda_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xptxas=-v;-Xptxas=--warn-on-spills;-diag-suppress=20208,128>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xptxas=--warn-on-spills;-diag-suppress=20208,128>)
+option(ROPEWALK_CUDA_REPORT "Have the assembler describe each kernel, for tools/cuda_report.py" OFF)
+if(ROPEWALK_CUDA_REPORT)
+  target_compile_options(ropewalk_cuda_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+endif()
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
   target_compile_options(ropewalk_cuda_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-compress-mode=size>)

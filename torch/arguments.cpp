@@ -44,7 +44,7 @@ Positions::Type position_type(const StableTensor& positions, bool fractional) {
 }
 
 /// (token), (batch, token) or (axes, batch, token); a batch of one is broadcast.
-Positions per_token(const StableTensor& tensor, bool fractional, const TensorView& view) {
+Positions per_token(const StableTensor& tensor, bool fractional, const ConstTensorView& view) {
   const std::int64_t dims = tensor.dim();
   require(dims >= 1 && dims <= 3,
           "positions: expected (token), (batch, token) or (axes, batch, token), got {} dimensions",
@@ -102,8 +102,6 @@ Positions packed(const StableTensor& cu_seqlens, const std::optional<StableTenso
   return positions;
 }
 
-}  // namespace
-
 Dtype dtype_of(const StableTensor& tensor, const char* name) {
   switch (tensor.scalar_type()) {
     case ScalarType::Double: return Dtype::float64;
@@ -116,6 +114,7 @@ Dtype dtype_of(const StableTensor& tensor, const char* name) {
               fmt::format("{}: expected float64, float32, float16 or bfloat16", name));
 }
 
+/// Three dimensions (no batch) or four; `token_dim` is −2 (heads before tokens) or −3.
 TensorView view_of(const StableTensor& tensor, std::int64_t token_dim, const char* name) {
   const std::int64_t dims = tensor.dim();
   require(dims == 3 || dims == 4, "{}: expected 3 or 4 dimensions, got {}", name, dims);
@@ -137,26 +136,46 @@ TensorView view_of(const StableTensor& tensor, std::int64_t token_dim, const cha
   return view;
 }
 
-void check_together(const StableTensor& q, const std::optional<StableTensor>& k,
-                    const TensorView& q_view, const TensorView* k_view, const RotaryPlan& plan) {
-  require(q_view.size[kChannel] == plan.head_dim(),
-          "q: expected heads of {} channels (the plan's head_dim), got {}", plan.head_dim(),
-          q_view.size[kChannel]);
-  if (k_view == nullptr) return;
-  require(k_view->size[kChannel] == plan.head_dim(),
+void check_key(const ConstTensorView& q, const ConstTensorView& k, const RotaryPlan& plan) {
+  require(k.size[kChannel] == plan.head_dim(),
           "k: expected heads of {} channels (the plan's head_dim), got {}", plan.head_dim(),
-          k_view->size[kChannel]);
-  require(k_view->dtype == q_view.dtype, "k: expected the dtype of q ({}), got {}",
-          name_of(q_view.dtype), name_of(k_view->dtype));
-  require(k_view->size[kBatch] == q_view.size[kBatch] &&
-              k_view->size[kToken] == q_view.size[kToken],
-          "k: expected batch {} and {} tokens as q has, got {} and {}", q_view.size[kBatch],
-          q_view.size[kToken], k_view->size[kBatch], k_view->size[kToken]);
-  require_device(*k, q, "k");
+          k.size[kChannel]);
+  require(k.dtype == q.dtype, "k: expected the dtype of q ({}), got {}", name_of(q.dtype),
+          name_of(k.dtype));
+  require(k.size[kBatch] == q.size[kBatch] && k.size[kToken] == q.size[kToken],
+          "k: expected batch {} and {} tokens as q has, got {} and {}", q.size[kBatch],
+          q.size[kToken], k.size[kBatch], k.size[kToken]);
+}
+
+}  // namespace
+
+CheckedTensors check_tensors(const StableTensor& q, const std::optional<StableTensor>& k,
+                             const StableTensor& q_out, const std::optional<StableTensor>& k_out,
+                             std::int64_t token_dim, const RotaryPlan& plan) {
+  const auto rotation_of = [&](const StableTensor& in, const char* in_name, const StableTensor& out,
+                               const char* out_name) {
+    const TensorView view = view_of(in, token_dim, in_name);
+    if (&in == &out) return Rotation::in_place(view);
+    require_device(out, q, out_name);
+    return Rotation{view, view_of(out, token_dim, out_name)};
+  };
+  CheckedTensors tensors;
+  tensors.rotations[0] = rotation_of(q, "q", q_out, "q_out");
+  const ConstTensorView& view = tensors.rotations[0].in;
+  require(view.size[kChannel] == plan.head_dim(),
+          "q: expected heads of {} channels (the plan's head_dim), got {}", plan.head_dim(),
+          view.size[kChannel]);
+  if (k.has_value()) {
+    require_device(*k, q, "k");
+    tensors.rotations[1] = rotation_of(*k, "k", *k_out, "k_out");
+    tensors.count = 2;
+    check_key(view, tensors.rotations[1].in, plan);
+  }
+  return tensors;
 }
 
 Positions positions_of(const RotateArguments& arguments, const StableTensor& q,
-                       const TensorView& view) {
+                       const ConstTensorView& view) {
   const auto& [plan, token_dim, start, tokens, starts, cu_seqlens, cos, sin, padding, fractional,
                inverse] = arguments;
   Positions positions = Positions::from_offset(start);

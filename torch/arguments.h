@@ -4,8 +4,11 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "ropewalk/rotate.h"
@@ -29,19 +32,26 @@ struct RotateArguments {
   bool inverse;
 };
 
-/// The dtype of q or k; Error(invalid_argument) naming the argument for anything else.
-[[nodiscard]] Dtype dtype_of(const StableTensor& tensor, const char* name);
+/// The one or two tensors of a call.
+struct CheckedTensors {
+  std::array<Rotation, 2> rotations;
+  std::size_t count = 1;
 
-/// Three dimensions (no batch) or four; `token_dim` is −2 (heads before tokens) or −3.
-[[nodiscard]] TensorView view_of(const StableTensor& tensor, std::int64_t token_dim,
-                                 const char* name);
+  [[nodiscard]] std::span<const Rotation> views() const noexcept {
+    return {rotations.data(), count};
+  }
+};
 
-/// Checks what concerns q and k together: head_dim of the plan, batch, tokens, dtype and device.
-void check_together(const StableTensor& q, const std::optional<StableTensor>& k,
-                    const TensorView& q_view, const TensorView* k_view, const RotaryPlan& plan);
+/// Views of q, k and their outputs, which may be the same objects. Checks what the core cannot name
+/// or see: head_dim of the plan, batch, tokens and dtype of k, and that all lie on one device.
+[[nodiscard]] CheckedTensors check_tensors(const StableTensor& q,
+                                           const std::optional<StableTensor>& k,
+                                           const StableTensor& q_out,
+                                           const std::optional<StableTensor>& k_out,
+                                           std::int64_t token_dim, const RotaryPlan& plan);
 
 /// The positions of a call. `batch` and `tokens` are those of q; tensors lie on the device of `q`.
 [[nodiscard]] Positions positions_of(const RotateArguments& arguments, const StableTensor& q,
-                                     const TensorView& view);
+                                     const ConstTensorView& view);
 
 }  // namespace ropewalk::torch_ops

@@ -1,9 +1,7 @@
-// The operators of ropewalk::, on CPU tensors. Stable ABI: built once, this library loads under every
-// PyTorch from 2.10 on, with or without CUDA.
+// The operators of ropewalk::, on CPU tensors. Stable ABI: built once, this library loads under
+// every PyTorch from 2.10 on, with or without CUDA.
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
-
-#include <array>
 
 #include "arguments.h"
 #include "plan_argument.h"
@@ -30,33 +28,20 @@ const ParallelFor& parallel_for_of_torch() {
 void rotate_into(const StableTensor& q, const OptionalTensor& k, const StableTensor& q_out,
                  const OptionalTensor& k_out, const RotateArguments& arguments) {
   const RotaryPlan& plan = cached_plan(arguments.plan);
-  std::array<Rotation, 2> rotations;
-  rotations[0] = {view_of(q, arguments.token_dim, "q"),
-                  view_of(q_out, arguments.token_dim, "q_out")};
-  const TensorView q_view = view_of(q, arguments.token_dim, "q");
-  std::size_t count = 1;
-  if (k.has_value()) {
-    const TensorView k_view = view_of(*k, arguments.token_dim, "k");
-    rotations[1] = {k_view, view_of(*k_out, arguments.token_dim, "k_out")};
-    count = 2;
-    check_together(q, k, q_view, &k_view, plan);
-  } else {
-    check_together(q, k, q_view, nullptr, plan);
-  }
-  const Positions positions = positions_of(arguments, q, q_view);
+  const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, arguments.token_dim, plan);
+  const ConstTensorView& view = tensors.rotations[0].in;
+  const Positions positions = positions_of(arguments, q, view);
   const RotateOptions options{
       .direction = arguments.inverse ? Direction::inverse : Direction::forward,
       .threads = 0,
       .parallel_for = &parallel_for_of_torch(),
       .kernel = {}};
-  const std::span<const Rotation> views(rotations.data(), count);
   if (!arguments.cos.has_value()) {
-    rotate(plan, views, positions, options);
-    return;
+    rotate(plan, tensors.views(), positions, options);
+  } else if (view.elements() > 0 || tensors.rotations[1].in.elements() > 0) {
+    const UserTable table(plan, *arguments.cos, *arguments.sin, positions, view);
+    rotate(table.table(), tensors.views(), table.positions(), options);
   }
-  if (q_view.elements() == 0 && (count == 1 || views[1].in.elements() == 0)) return;
-  const UserTable table(plan, *arguments.cos, *arguments.sin, positions, q_view);
-  rotate(table.table(), views, table.positions(), options);
 }
 
 void check_optional_pairs(const OptionalTensor& a, const OptionalTensor& b, const char* names) {
@@ -66,31 +51,33 @@ void check_optional_pairs(const OptionalTensor& a, const OptionalTensor& b, cons
 }
 
 std::tuple<StableTensor, OptionalTensor> rotate_cpu(
-    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start,
-    const OptionalTensor& positions, const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-    const OptionalTensor& cos, const OptionalTensor& sin,
-    std::optional<std::int64_t> padding, bool fractional, bool inverse) {
+    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
+    std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
+    const OptionalTensor& starts, const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
+    const OptionalTensor& sin, std::optional<std::int64_t> padding, bool fractional, bool inverse) {
   check_optional_pairs(cos, sin, "cos, sin");
   StableTensor q_out = torch::stable::empty_like(q);
   OptionalTensor k_out;
   if (k.has_value()) k_out = torch::stable::empty_like(*k);
   rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-               inverse});
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
+               fractional, inverse});
   return {std::move(q_out), std::move(k_out)};
 }
 
-void rotate_inplace_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
+void rotate_inplace_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
+                        std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
                         const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                        const OptionalTensor& cos, const OptionalTensor& sin, std::optional<std::int64_t> padding,
-                        bool fractional, bool inverse) {
+                        const OptionalTensor& cos, const OptionalTensor& sin,
+                        std::optional<std::int64_t> padding, bool fractional, bool inverse) {
   check_optional_pairs(cos, sin, "cos, sin");
   rotate_into(q, k, q, k,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-               inverse});
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
+               fractional, inverse});
 }
 
-void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
+void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
+                    std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
                     const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
                     const OptionalTensor& cos, const OptionalTensor& sin,
                     std::optional<std::int64_t> padding, bool fractional, bool inverse,
@@ -98,8 +85,8 @@ void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const PlanAr
   check_optional_pairs(cos, sin, "cos, sin");
   check_optional_pairs(k, k_out, "k, k_out");
   rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-               inverse});
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
+               fractional, inverse});
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// The operators of ropewalk::, on CUDA tensors. A library of its own, loaded where PyTorch has CUDA.
+// The operators of ropewalk::, on CUDA tensors. A library of its own, loaded where PyTorch has
+// CUDA.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -70,51 +70,45 @@ void rotate_into(const StableTensor& q, const OptionalTensor& k, const StableTen
     throw Error(ErrorCode::unsupported,
                 "cos, sin: tables are not read by the CUDA operators; call ropewalk.rotate");
   }
+  if (!q.is_cuda()) throw Error(ErrorCode::invalid_argument, "q: expected a CUDA tensor");
   const int device = q.get_device();
   const cuda::Stream stream = current_stream(device);
   const cuda::DevicePlan& plan = device_plan(arguments.plan, device, stream);
-  const TensorView q_view = view_of(q, arguments.token_dim, "q");
-  std::array<Rotation, 2> rotations;
-  rotations[0] = {q_view, view_of(q_out, arguments.token_dim, "q_out")};
-  std::size_t count = 1;
-  if (k.has_value()) {
-    const TensorView k_view = view_of(*k, arguments.token_dim, "k");
-    check_together(q, k, q_view, &k_view, plan.plan());
-    rotations[1] = {k_view, view_of(*k_out, arguments.token_dim, "k_out")};
-    count = 2;
-  } else {
-    check_together(q, k, q_view, nullptr, plan.plan());
-  }
+  const CheckedTensors tensors =
+      check_tensors(q, k, q_out, k_out, arguments.token_dim, plan.plan());
   cuda::Options options;
   options.direction = arguments.inverse ? Direction::inverse : Direction::forward;
-  cuda::rotate(plan, std::span<const Rotation>(rotations.data(), count),
-               positions_of(arguments, q, q_view), stream, options);
+  cuda::rotate(plan, tensors.views(), positions_of(arguments, q, tensors.rotations[0].in), stream,
+               options);
 }
 
 std::tuple<StableTensor, OptionalTensor> rotate_cuda(
-    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start,
-    const OptionalTensor& positions, const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-    const OptionalTensor& cos, const OptionalTensor& sin,
-    std::optional<std::int64_t> padding, bool fractional, bool inverse) {
+    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
+    std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
+    const OptionalTensor& starts, const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
+    const OptionalTensor& sin, std::optional<std::int64_t> padding, bool fractional, bool inverse) {
   StableTensor q_out = torch::stable::empty_like(q);
   OptionalTensor k_out;
   if (k.has_value()) k_out = torch::stable::empty_like(*k);
   rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-               inverse});
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
+               fractional, inverse});
   return {std::move(q_out), std::move(k_out)};
 }
 
-void rotate_inplace_cuda(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
-                         const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                         const OptionalTensor& cos, const OptionalTensor& sin, std::optional<std::int64_t> padding,
+void rotate_inplace_cuda(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
+                         std::int64_t token_dim, std::int64_t start,
+                         const OptionalTensor& positions, const OptionalTensor& starts,
+                         const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
+                         const OptionalTensor& sin, std::optional<std::int64_t> padding,
                          bool fractional, bool inverse) {
   rotate_into(q, k, q, k,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-               inverse});
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
+               fractional, inverse});
 }
 
-void rotate_out_cuda(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan, std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
+void rotate_out_cuda(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
+                     std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
                      const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
                      const OptionalTensor& cos, const OptionalTensor& sin,
                      std::optional<std::int64_t> padding, bool fractional, bool inverse,
@@ -123,8 +117,8 @@ void rotate_out_cuda(const StableTensor& q, const OptionalTensor& k, const PlanA
     throw Error(ErrorCode::invalid_argument, "k, k_out: expected both or neither");
   }
   rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-               inverse});
+              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
+               fractional, inverse});
 }
 
 }  // namespace

@@ -97,9 +97,9 @@ void from_json(const Json& json, T& value) {
     value = enum_from_name<T>(json.get<std::string>(),
                               {FrequencyPrecision::formula, FrequencyPrecision::model});
   } else if constexpr (std::is_same_v<T, LengthPolicy>) {
-    value = enum_from_name<T>(json.get<std::string>(),
-                              {LengthPolicy::none, LengthPolicy::dynamic_ntk,
-                               LengthPolicy::longrope_switch});
+    value = enum_from_name<T>(
+        json.get<std::string>(),
+        {LengthPolicy::none, LengthPolicy::dynamic_ntk, LengthPolicy::longrope_switch});
   } else {
     json.get_to(value);
   }
@@ -148,9 +148,8 @@ void read_frequencies(const Json& json, PlanSpec& spec) {
 PlanSpec parse(const Json& json) {
   PlanSpec spec;
   if (json.at(kFormatKey) != kFormat) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("plan: expected {} {}, got {}", kFormatKey, kFormat,
-                            json.at(kFormatKey).dump()));
+    throw Error(ErrorCode::invalid_argument, fmt::format("plan: expected {} {}, got {}", kFormatKey,
+                                                         kFormat, json.at(kFormatKey).dump()));
   }
   std::size_t known = 1;
   for_each_field(spec, [&](const char* key, auto& member) {

@@ -27,7 +27,7 @@ std::int64_t integer_at(const void* data, Positions::Type type, std::int64_t ind
 }
 
 /// The rows of all described tokens: batch × tokens, or tokens where every batch row is the same.
-std::vector<std::int64_t> described_rows(const Positions& p, const TensorView& view,
+std::vector<std::int64_t> described_rows(const Positions& p, const ConstTensorView& view,
                                          bool per_batch) {
   const std::int64_t tokens = view.size[kToken];
   const std::int64_t batch = per_batch ? view.size[kBatch] : 1;
@@ -68,10 +68,11 @@ std::vector<std::int64_t> described_rows(const Positions& p, const TensorView& v
         for (std::int64_t t = first; t < last; ++t) put(0, t, start + t - first);
         first = last;
       }
-      if (first != tokens || integer_at(p.cu_seqlens, p.cu_type, 0) != 0 ||
-          view.size[kBatch] > 1) {
-        refuse(fmt::format("cu_seqlens: expected one batch row, a first entry of 0 and a last "
-                           "entry of {} tokens", tokens));
+      if (first != tokens || integer_at(p.cu_seqlens, p.cu_type, 0) != 0 || view.size[kBatch] > 1) {
+        refuse(
+            fmt::format("cu_seqlens: expected one batch row, a first entry of 0 and a last "
+                        "entry of {} tokens",
+                        tokens));
       }
       break;
     }
@@ -116,8 +117,10 @@ void gather_as(const StableTensor& tensor, const RotaryPlan& plan,
       const auto value = static_cast<Real>(values[first * step]);
       const auto copy = static_cast<Real>(values[second * step]);
       if (row != kPadded && value != copy && !(std::isnan(value) && std::isnan(copy))) {
-        refuse(fmt::format("{}: columns {} and {} of row {} differ; a table of rotary_dim = {} "
-                           "columns holds every value twice", name, first, second, row, 2 * pairs));
+        refuse(
+            fmt::format("{}: columns {} and {} of row {} differ; a table of rotary_dim = {} "
+                        "columns holds every value twice",
+                        name, first, second, row, 2 * pairs));
       }
       out[at++] = value;
     }
@@ -143,8 +146,9 @@ std::vector<Real> gather(const StableTensor& tensor, const RotaryPlan& plan,
 void check_shape(const StableTensor& tensor, const RotaryPlan& plan, const char* name) {
   if (tensor.dim() != 2 || tensor.size(0) < 1 ||
       (tensor.size(1) != plan.pairs() && tensor.size(1) != plan.rotary_dim())) {
-    refuse(fmt::format("{}: expected (rows, {}) or (rows, {}), rotary_dim / 2 or rotary_dim columns",
-                       name, plan.pairs(), plan.rotary_dim()));
+    refuse(
+        fmt::format("{}: expected (rows, {}) or (rows, {}), rotary_dim / 2 or rotary_dim columns",
+                    name, plan.pairs(), plan.rotary_dim()));
   }
   if (!tensor.is_cpu()) refuse(fmt::format("{}: expected a tensor on the device of q", name));
 }
@@ -166,7 +170,7 @@ bool differs_by_batch(const Positions& p) {
 
 std::vector<std::int64_t> checked_rows(const RotaryPlan& plan, const StableTensor& cos,
                                        const StableTensor& sin, const Positions& positions,
-                                       const TensorView& view) {
+                                       const ConstTensorView& view) {
   check_shape(cos, plan, "cos");
   check_shape(sin, plan, "sin");
   if (cos.size(0) != sin.size(0)) {
@@ -180,7 +184,7 @@ std::vector<std::int64_t> checked_rows(const RotaryPlan& plan, const StableTenso
 }  // namespace
 
 UserTable::UserTable(const RotaryPlan& plan, const StableTensor& cos, const StableTensor& sin,
-                     const Positions& positions, const TensorView& view)
+                     const Positions& positions, const ConstTensorView& view)
     : per_batch_(differs_by_batch(positions)),
       tokens_(view.size[kToken]),
       rows_(checked_rows(plan, cos, sin, positions, view)),
@@ -192,8 +196,8 @@ UserTable::UserTable(const RotaryPlan& plan, const StableTensor& cos, const Stab
 }
 
 Positions UserTable::positions() const noexcept {
-  Positions positions = per_batch_ ? Positions::from_batch_tokens(rows_, tokens_)
-                                   : Positions::from_tokens(rows_);
+  Positions positions =
+      per_batch_ ? Positions::from_batch_tokens(rows_, tokens_) : Positions::from_tokens(rows_);
   if (has_padding_) positions.padding = kPadded;
   return positions;
 }

@@ -18,7 +18,7 @@ class UserTable {
   /// position outside [0, rows) and Error(invalid_argument) for a wrong shape, or for a row that
   /// is read whose two copies of a value differ.
   UserTable(const RotaryPlan& plan, const StableTensor& cos, const StableTensor& sin,
-            const Positions& positions, const TensorView& view);
+            const Positions& positions, const ConstTensorView& view);
 
   [[nodiscard]] const RotaryTable& table() const noexcept { return table_; }
   [[nodiscard]] Positions positions() const noexcept;

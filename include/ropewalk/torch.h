@@ -21,7 +21,7 @@ namespace ropewalk {
 /// The arguments of a rotation beside q and k, as torch.ops.ropewalk.rotate takes them
 /// (docs/pytorch.md). Tables (cos, sin) receive no gradient here: use the Python package for that.
 struct TorchRotation {
-  std::string plan;           ///< a plan's text: ropewalk.make_plan(…).text in Python
+  std::string plan;             ///< a plan's text: ropewalk.make_plan(…).text in Python
   std::int64_t token_dim = -2;  ///< −2: heads before tokens (bhtd); −3: bthd
   std::int64_t start = 0;
   std::optional<at::Tensor> positions = {};

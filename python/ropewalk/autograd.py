@@ -61,18 +61,26 @@ def rotate(q: Tensor, k: Tensor | None, call: tuple) -> Pair:
     return _op(q, k, *call)
 
 
-# Names of the tensors that a rotation keeps for its derivatives, in the order they are saved.
-_KEPT = ("positions", "starts", "cu_seqlens", "cos", "sin")
+# The fields of a call that are tensors.
+_TENSORS = slice(Call._fields.index("positions"), _SIN + 1)
 
 
-def _keep(ctx, call: Call, q: Tensor | None, k: Tensor | None) -> tuple[Tensor | None, ...]:
-    ctx.rest = call._replace(**dict.fromkeys(_KEPT))
-    return (*(getattr(call, name) for name in _KEPT), q, k)
+def _keep(ctx, call: tuple, q: Tensor | None, k: Tensor | None) -> tuple[Tensor | None, ...]:
+    """Leaves the rest of the call on ctx; returns what is to be saved for the derivatives."""
+    ctx.call = call
+    tensors = call[_TENSORS]
+    if q is None and not any(t is not None for t in tensors):
+        return ()
+    ctx.call = (*call[: _TENSORS.start], *[None] * len(tensors), *call[_TENSORS.stop :])
+    return (*tensors, q, k)
 
 
-def _kept(ctx) -> tuple[Call, Tensor | None, Tensor | None]:
-    *tensors, q, k = ctx.saved_tensors
-    return ctx.rest._replace(**dict(zip(_KEPT, tensors, strict=True))), q, k
+def _kept(ctx) -> tuple[tuple, Tensor | None, Tensor | None]:
+    call, saved = ctx.call, ctx.saved_tensors
+    if not saved:
+        return call, None, None
+    *tensors, q, k = saved
+    return (*call[: _TENSORS.start], *tensors, *call[_TENSORS.stop :]), q, k
 
 
 def _rotate_some(q: Tensor | None, k: Tensor | None, call: Call) -> tuple[Tensor | None, ...]:
@@ -85,6 +93,7 @@ def _rotate_some(q: Tensor | None, k: Tensor | None, call: Call) -> tuple[Tensor
 def _pull_back(ctx, gq: Tensor | None, gk: Tensor | None) -> tuple[Tensor | None, ...]:
     """Gradients of (q, k, *call) from those of the outputs."""
     call, q, k = _kept(ctx)
+    call = Call(*call)
     needs = ctx.needs_input_grad
     dq, dk = _rotate_some(
         gq if needs[0] else None, gk if needs[1] else None, call._replace(inverse=not call.inverse)
@@ -101,14 +110,16 @@ def _pull_back(ctx, gq: Tensor | None, gk: Tensor | None) -> tuple[Tensor | None
 class _Rotate(Function):
     @staticmethod
     def forward(ctx, q, k, *arguments):
-        call = Call(*arguments)
-        needs = ctx.needs_input_grad
-        table = _table_needs_grad(call)
-        ctx.save_for_backward(*_keep(ctx, call, *((q, k) if table else (None, None))))
+        table = _table_needs_grad(arguments)
+        kept = _keep(ctx, arguments, q if table else None, k if table else None)
+        if kept:
+            ctx.save_for_backward(*kept)
         ctx.set_materialize_grads(False)
         result = _op(q, k, *arguments)
-        if not table and k is not None and not (needs[0] and needs[1]):
-            ctx.mark_non_differentiable(result[1] if needs[0] else result[0])
+        if k is not None and not table:
+            needs_q, needs_k = ctx.needs_input_grad[:2]
+            if not (needs_q and needs_k):
+                ctx.mark_non_differentiable(result[1] if needs_q else result[0])
         return result
 
     backward = staticmethod(_pull_back)
@@ -132,6 +143,7 @@ class _RotateTransformable(Function):
     @staticmethod
     def jvp(ctx, tq, tk, *tangents):
         call, q, k = _kept(ctx)
+        call = Call(*call)
         tangents = Call("")._replace(**dict(zip(Call._fields, tangents, strict=False)))
         out_q, out_k = _rotate_some(tq, tk, call)
         if tangents.cos is not None or tangents.sin is not None:
@@ -188,20 +200,25 @@ def _vmap_over_data(in_dims, q: Tensor, k: Tensor | None, call: Call):
 
 def rotate_inplace(q: Tensor, k: Tensor | None, call: tuple) -> Pair:
     """In place; returns q and k. A leaf that requires grad is refused, as PyTorch does."""
-    compiling = _is_compiling()
-    needs_grad = _is_grad_enabled() and _needs_grad(q, k, call)
-    if (compiling and needs_grad) or (not compiling and _is_transformed()):
-        rotated = rotate(q, k, call)
-        q.copy_(rotated[0])
-        if k is not None:
-            k.copy_(rotated[1])
-    elif needs_grad:
+    if _is_compiling() or _transforms_active() or forward_ad._current_level >= 0:
+        _rotate_inplace_traced(q, k, call)
+    elif _is_grad_enabled() and _needs_grad(q, k, call):
         _rotate_inplace_with_grad(q, k, call)
     else:
         _op_inplace(q, k, *call)
-        if not compiling:
-            _count_mutation(q, k)
+        _count_mutation(q, k)
     return q, k
+
+
+def _rotate_inplace_traced(q: Tensor, k: Tensor | None, call: tuple) -> None:
+    """Under a compiler or a transform: through a copy where there is something to derive."""
+    if _is_compiling() and not (_is_grad_enabled() and _needs_grad(q, k, call)):
+        _op_inplace(q, k, *call)
+        return
+    rotated = rotate(q, k, call)
+    q.copy_(rotated[0])
+    if k is not None:
+        k.copy_(rotated[1])
 
 
 def rotate_out(
@@ -263,7 +280,7 @@ def _rotate_two_views(q: Tensor, k: Tensor, call: tuple) -> None:
 class _RotateInplace(Function):
     @staticmethod
     def forward(ctx, q, k, *arguments):
-        ctx.save_for_backward(*_keep(ctx, Call(*arguments), None, None))
+        ctx.save_for_backward(*_keep(ctx, arguments, None, None))
         ctx.set_materialize_grads(False)
         _op_inplace(q, k, *arguments)
         if k is None:
@@ -288,7 +305,7 @@ class _RotateViews(Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        call = _kept(ctx)[0]
+        call = Call(*_kept(ctx)[0])
         call = call._replace(inverse=not call.inverse)
         gradient = gradient.clone(memory_format=torch.contiguous_format)
         if torch.is_grad_enabled() and gradient.requires_grad:

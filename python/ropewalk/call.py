@@ -40,10 +40,12 @@ def plan_of(text: str) -> Plan:
 
 
 @torch.compiler.assume_constant_result
-def geometry_of(text: str) -> tuple[int, int, int, str]:
+def geometry_of(text: str) -> tuple[int, int, int, str, str, bool]:
     """The fields of :class:`Geometry`; a constant where a compiler traces the call."""
     plan = plan_of(text)
-    return plan.offset, plan.rotary_dim, plan.block_width, plan.pairing
+    return (
+        plan.offset, plan.rotary_dim, plan.block_width, plan.pairing, plan.arithmetic, plan.rotates
+    )  # fmt: skip
 
 
 def token_positions(call: Call, batch: int, tokens: int, device: torch.device) -> Tensor:
@@ -91,7 +93,7 @@ def table_tangent(x: Tensor, tangents: Call, call: Call) -> Tensor:
     x0, x1 = (t.to(exact) for t in split_read(x, plan, call.inverse))
     rows, used = _table_rows(call, x.select(call.head_axis, 0))
     dcos, dsin = (
-        _half_width(table, plan).to(exact)[rows].unsqueeze(call.head_axis)
+        half_width(table, plan).to(exact)[rows].unsqueeze(call.head_axis)
         for table in (tangents.cos, tangents.sin)
     )
     if used is not None:
@@ -116,7 +118,7 @@ def _table_rows(call: Call, values: Tensor) -> tuple[Tensor, Tensor | None]:
     return torch.where(used, rows, 0), used
 
 
-def _half_width(table: Tensor, plan: Geometry) -> Tensor:
+def half_width(table: Tensor, plan: Geometry) -> Tensor:
     """The mean of the two copies of every value in a full-width table."""
     if table.size(1) != plan.rotary_dim:
         return table

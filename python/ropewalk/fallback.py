@@ -6,8 +6,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .call import Call, plan_of, token_positions
-from .pairs import join_written, split_read
+from .call import Call, geometry_of, half_width, plan_of, token_positions
+from .pairs import Geometry, join_written, split_read
 from .plans import Plan
 
 
@@ -21,7 +21,7 @@ def _angles(plan: Plan, positions: Tensor) -> Tensor:
     return positions[torch.tensor(plan.axis)].movedim(0, -1) * frequencies
 
 
-def _compute_dtype(plan: Plan, dtype: torch.dtype) -> torch.dtype:
+def _compute_dtype(plan: Geometry, dtype: torch.dtype) -> torch.dtype:
     """Of products and sums: parity_p0 rounds each to the dtype of the data."""
     if plan.arithmetic == "parity_p4" or dtype == torch.float64:
         return torch.float64
@@ -29,24 +29,23 @@ def _compute_dtype(plan: Plan, dtype: torch.dtype) -> torch.dtype:
 
 
 def _cos_sin(
-    call: Call, plan: Plan, batch: int, tokens: int, dtype: torch.dtype, device: torch.device
+    call: Call, plan: Geometry, batch: int, tokens: int, dtype: torch.dtype, device: torch.device
 ):
     positions = token_positions(call, batch, tokens, device)
     if call.cos is None:
-        angles = _angles(plan, positions)
-        cos, sin = angles.cos() * plan.amplitude, angles.sin() * (plan.amplitude * plan.sign)
+        whole = plan_of(call.plan)
+        angles = _angles(whole, positions)
+        cos, sin = angles.cos() * whole.amplitude, angles.sin() * (whole.amplitude * whole.sign)
     else:
         rows = positions if call.padding is None else positions.clamp(min=0)
-        step = 2 if plan.pairing == "interleaved" and call.cos.size(1) > plan.pairs else 1
-        columns = slice(0, step * plan.pairs, step)
-        cos, sin = call.cos[rows][..., columns], call.sin[rows][..., columns]
+        cos, sin = (half_width(table, plan)[rows] for table in (call.cos, call.sin))
     exact = _compute_dtype(plan, dtype)
     return cos.to(exact).to(device), sin.to(exact).to(device)
 
 
 def rotate_reference(q: Tensor, k: Tensor | None, call: Call) -> tuple[Tensor, Tensor | None]:
     """The same arguments and result as the operators, differentiable throughout."""
-    plan = plan_of(call.plan)
+    plan = Geometry(*geometry_of(call.plan))
     if not plan.rotates:
         return q.clone(), None if k is None else k.clone()
     batch = q.size(0) if q.dim() == 4 else 1

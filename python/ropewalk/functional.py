@@ -40,6 +40,8 @@ def make_call(
         and plan.is_exact
         and not isinstance(offset, Tensor)
     ):
+        if positions is None and offset.__class__ is int and offset == 0:
+            return (plan.text, token_dim)
         return (plan.text, token_dim, offset, positions)
     starts = None
     if isinstance(offset, Tensor):

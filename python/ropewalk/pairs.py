@@ -17,6 +17,8 @@ class Geometry(NamedTuple):
     rotary_dim: int
     block_width: int
     pairing: str
+    arithmetic: str
+    rotates: bool
 
     @property
     def pairs(self) -> int:

@@ -82,6 +82,7 @@ std::vector<bool> from_list(ObjectReader& top, const std::vector<std::int64_t>& 
          top.named(field::kNoRopeLayers), layers, list.size());
   }
   std::vector<bool> rotates;
+  rotates.reserve(list.size());
   for (const std::int64_t flag : list) rotates.push_back(flag != 0);  // 1 means rope, as in use
   return rotates;
 }
@@ -89,6 +90,7 @@ std::vector<bool> from_list(ObjectReader& top, const std::vector<std::int64_t>& 
 /// Models that rotate their sliding layers alone.
 std::vector<bool> sliding_alone(const std::vector<std::string>& types) {
   std::vector<bool> rotates;
+  rotates.reserve(types.size());
   for (const std::string& type : types) rotates.push_back(type == kSliding);
   return rotates;
 }

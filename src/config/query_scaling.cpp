@@ -9,8 +9,8 @@ namespace {
 
 /// Some checkpoints say a switch with a number.
 bool is_on(ObjectReader& top, std::string_view key, bool fallback) {
-  if (!top.has(key)) return fallback;
-  return top.is_boolean(key) ? *top.boolean(key) : *top.number(key) != 0.0;
+  if (top.is_boolean(key)) return top.boolean(key).value_or(fallback);
+  return top.number(key).value_or(fallback ? 1.0 : 0.0) != 0.0;
 }
 
 double scaling_beta(ObjectReader& top, double fallback) {

@@ -204,7 +204,7 @@ class Reader {
   /// Lists with one base (and share) per layer: every layer of a type must agree.
   bool read_layer_lists(const std::vector<std::string>& layer_types, const json* scaling) {
     if (!top_.is_array(field::kRopeTheta)) return false;
-    const auto bases = *top_.numbers(field::kRopeTheta);
+    const auto bases = top_.numbers(field::kRopeTheta).value_or(std::vector<double>{});
     const auto shares = top_.numbers(field::kPartialRotaryFactors);
     if (layer_types.empty() || bases.size() < layer_types.size() ||
         (shares && shares->size() < layer_types.size())) {
@@ -217,7 +217,7 @@ class Reader {
       RopeParameters p = read(scaled ? *scaling : kEmpty, field::kRopeScaling,
                               defaults(bases[layer], shares ? (*shares)[layer] : 1.0, "default"));
       const auto [entry, is_new] = config_.by_layer_type.emplace(layer_types[layer], p);
-      if (!is_new && !(*entry->second == p)) {
+      if (!is_new && entry->second != p) {
         fail(ErrorCode::invalid_config, "{}: expected one value for all layers of type '{}'",
              top_.named(field::kRopeTheta), layer_types[layer]);
       }
@@ -234,7 +234,7 @@ class Reader {
            top_.named(field::kLayerRopeTheta), config_.layers, bases->size());
     }
     read_flat(scaling, parameters);
-    const RopeParameters shared = *config_.by_layer_type.at(std::string(kAll));
+    const auto shared = config_.by_layer_type.at(std::string(kAll)).value_or(RopeParameters{});
     config_.by_layer_type.clear();
     const std::set<double> distinct(bases->begin(), bases->end());
     const bool one = distinct.size() - distinct.count(0.0) == 1;

@@ -23,6 +23,12 @@ Extended correction_pair(double rotations, std::int64_t rotary_dim, double base,
 
 double ramp_end(double value, double other) { return value == other ? value + 0.001 : value; }
 
+/// A zero counts as absent, as in the code the models run.
+double given_or(std::optional<double> value, double fallback) {
+  const double given = value.value_or(0.0);
+  return given != 0.0 ? given : fallback;
+}
+
 double amplitude_of(const RopeParameters& p, double factor) {
   if (p.attention_factor) return *p.attention_factor;
   const double mscale = p.mscale.value_or(0.0);
@@ -48,9 +54,8 @@ ScheduleResult yarn_schedule(const ScheduleInput& input) {
     fail(ErrorCode::invalid_config, "base: rope type '{}' needs one above 1, got {}", p.type,
          p.base);
   }
-  // A zero counts as absent, as in the code the models run.
-  const double beta_fast = p.beta_fast.value_or(0.0) != 0.0 ? *p.beta_fast : kBetaFast;
-  const double beta_slow = p.beta_slow.value_or(0.0) != 0.0 ? *p.beta_slow : kBetaSlow;
+  const double beta_fast = given_or(p.beta_fast, kBetaFast);
+  const double beta_slow = given_or(p.beta_slow, kBetaSlow);
   Extended first = correction_pair(beta_fast, input.rotary_dim, p.base, original);
   Extended last = correction_pair(beta_slow, input.rotary_dim, p.base, original);
   if (p.truncate.value_or(true)) {

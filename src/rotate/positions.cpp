@@ -159,11 +159,12 @@ std::int64_t PositionReader::index_of(std::int64_t axis, std::int64_t batch,
 }
 
 bool PositionReader::is_padding(std::int64_t batch, std::int64_t token) const {
+  if (!positions_.padding) return false;
+  const std::int64_t padding = *positions_.padding;
   for (std::int64_t axis = 0; axis < positions_.axes; ++axis) {
     const std::int64_t index = index_of(axis, batch, token);
-    const bool same = is_float(positions_.type)
-                          ? fraction(index) == static_cast<double>(*positions_.padding)
-                          : integer(index) == *positions_.padding;
+    const bool same = is_float(positions_.type) ? fraction(index) == static_cast<double>(padding)
+                                                : integer(index) == padding;
     if (!same) return false;
   }
   return true;

@@ -192,7 +192,7 @@ class Run {
     if (out.stride[kChannel] != 1) return Store::cached;
     std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out.data) &
                                                         static_cast<std::uintptr_t>(63));
-    for (const std::size_t d : {0, 1, 2}) {
+    for (const std::size_t d : {0U, 1U, 2U}) {
       if (out.size[d] > 1) misaligned |= out.stride[d] * size;
     }
     misaligned |= plan_.window().offset * size;

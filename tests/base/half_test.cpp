@@ -59,7 +59,9 @@ void expect_nearest(Half (*round)(From), From value) {
     if (((other.bits ^ got.bits) & 0x8000) != 0 || !std::isfinite(as_double(other))) continue;
     const double other_distance = std::fabs(as_double(other) - exact);
     ASSERT_LE(distance, other_distance) << value;
-    if (distance == other_distance && distance > 0) ASSERT_EQ(got.bits & 1, 0) << value;
+    if (distance == other_distance && distance > 0) {
+      ASSERT_EQ(got.bits & 1, 0) << value;
+    }
   }
 }
 

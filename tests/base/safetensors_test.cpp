@@ -197,6 +197,13 @@ void write_large_header(const std::filesystem::path& path, std::string_view begi
   ASSERT_TRUE(stream.flush());
 }
 
+// A sanitizer keeps freed memory and slows down: there the limits say nothing.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kLimitsCount = false;
+#else
+constexpr bool kLimitsCount = true;
+#endif
+
 class HostileHeader : public ::testing::TestWithParam<std::array<const char*, 3>> {};
 
 TEST_P(HostileHeader, IsRefusedQuicklyAndInLittleMemory) {
@@ -221,6 +228,7 @@ TEST_P(HostileHeader, IsRefusedQuicklyAndInLittleMemory) {
   const long kilobytes = after.ru_maxrss - before.ru_maxrss;
   RecordProperty("seconds", std::to_string(elapsed.count()));
   RecordProperty("kilobytes", std::to_string(kilobytes));
+  if (!kLimitsCount) return;
   EXPECT_LT(elapsed.count(), 1.0);
   EXPECT_LT(kilobytes, 100'000);
 }

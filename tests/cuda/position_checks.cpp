@@ -162,7 +162,7 @@ void check_packed(Report& report, std::uint64_t seed) {
     const HostTensor packed(Dtype::bfloat16, {1, tokens, kHeads, kDim});
     const HostTensor single(Dtype::bfloat16, {1, tokens, kHeads, kDim});
     const cuda::DevicePlan plan(make_plan(kDim));
-    for (const std::string policy : {"", "narrow", "sweep-2x1-256", "sweep-4x1-64-row"}) {
+    for (const std::string policy : {"", "narrow", "sweep-2x4-128", "sweep-4x4-64-row"}) {
       const std::array a{Rotation{in, packed}};
       const std::array b{Rotation{in, single}};
       verify::rotate_on_device(plan, a, Positions::from_cu_seqlens(std::span<const std::int32_t>(cu)),

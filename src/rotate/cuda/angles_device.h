@@ -75,10 +75,23 @@ __device__ __forceinline__ void angles_of(const AngleArgs& a, const PositionArgs
     if (row.bad) cos_amplitude = nan;
     [[maybe_unused]] int axis = -1;
     [[maybe_unused]] FixedPosition p;
+    [[maybe_unused]] std::uint32_t four_axes = 0;
+    if constexpr (kSource == Source::axes && kCount == 4) {
+      four_axes = __ldg(reinterpret_cast<const unsigned*>(a.axis + first));
+    }
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       std::uint64_t phase;
-      if constexpr (kSource == Source::general) {
+      if constexpr (kSource == Source::axes) {
+        const int next = kCount == 4 ? static_cast<int>(four_axes >> (8 * i) & 255)
+                                     : static_cast<int>(__ldg(a.axis + first + i));
+        if (next != axis) {
+          p.whole = integer_at(position.data, position.type, index + next * position.axis_stride);
+        }
+        axis = next;
+        phase = kPrecise ? phase_of(p.whole, f.fraction[i], f.low[kPrecise ? i : 0])
+                         : phase_of(p.whole, f.fraction[i]);
+      } else if constexpr (kSource == Source::general) {
         // Neighbouring pairs mostly share an axis, and then the component.
         const int next = a.axis == nullptr ? 0 : __ldg(a.axis + first + i);
         if (next != axis && !row.bad) p = component_at(position, index, next);

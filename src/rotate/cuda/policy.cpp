@@ -36,7 +36,12 @@ VectorFunction vector_kernel_for(const Call& call, const Policy& policy) {
     return find_vector_kernel(call.dtype, call.read, call.write, shape_with(policy, source));
   };
   if (call.table) return find(Source::table);
-  if (call.general) return find(Source::general);
+  if (call.general) {
+    // The broadcast of one component to several axes has no axis to step over.
+    const bool simple = call.several_axes && !call.fractional && !call.padding;
+    const VectorFunction axes = simple ? find(Source::axes) : nullptr;
+    return axes != nullptr ? axes : find(Source::general);
+  }
   const VectorFunction plain = is_plain(call, policy) ? find(Source::plain) : nullptr;
   return plain != nullptr ? plain : find(Source::integer);
 }

@@ -41,9 +41,12 @@ struct Call {
   Order write = Order::half;
   bool table = false;
   bool general = false;          ///< several axes, or fractional positions
+  bool several_axes = false;     ///< given, one component each
+  bool fractional = false;
   bool padding = false;
   bool packed = false;           ///< cu_seqlens
   bool in_place = false;
+  bool partial = false;          ///< the window is not the whole head
   bool computes_double = false;  ///< float64 inside although the data is not
   bool heads_inside = true;      ///< heads vary faster in memory than tokens
   bool channels_adjacent = true;

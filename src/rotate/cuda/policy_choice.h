@@ -23,12 +23,17 @@ struct RowLanes {
 /// Tried in turn, with fewer heads where needed, when the preferred policy cannot take the call.
 inline constexpr Policy kFallbacks[] = {
     {true, Map::sweep, 4, 4, 64, false},  {true, Map::sweep, 4, 2, 64, false},
-    {true, Map::sweep, 2, 4, 128, false}, {true, Map::sweep, 2, 2, 128, false},
+    {true, Map::sweep, 2, 2, 128, false}, {true, Map::sweep, 2, 4, 128, false},
     {true, Map::sweep, 1, 2, 128, false},
     {true, Map::sweep, 4, 1, 256, false},
-    {true, Map::sweep, 2, 1, 256, false}, {true, Map::sweep, 1, 4, 128, false},
+    {true, Map::sweep, 2, 1, 256, false}, {true, Map::sweep, 1, 4, 256, false},
     {true, Map::sweep, 1, 4, 512, false}, {true, Map::sweep, 1, 1, 512, false},
 };
+
+/// Whether head counts are no multiples of a thread's heads.
+constexpr bool wastes_heads_at_all(const Call& call, int of_thread) {
+  return call.heads[0] % of_thread != 0 || call.heads[1] % of_thread != 0;
+}
 
 /// Whether more than an eighth of the threads' heads would not exist.
 constexpr bool wastes_heads(const Call& call, int of_thread) {
@@ -41,27 +46,49 @@ constexpr bool wastes_heads(const Call& call, int of_thread) {
   return 8 * (padded - real) > real;
 }
 
+/// Whole heads, or in place: nothing to copy, one block.
+constexpr bool is_plain_shape(const Call& call) {
+  return call.copied == 0 && call.block_pairs == call.pairs && !call.padding &&
+         !wastes_heads_at_all(call, 2);
+}
+
+/// Measured on an H200 (bench/results/cuda_policies_h200.jsonl: every policy in every case; docs/
+/// kernels.md has the ladder). Other cards take the same choice until somebody measures there.
 constexpr Policy preferred_16(const Call& call) {
   const bool half = call.read == Order::half;
   const std::int64_t kb = call.bytes >> 10;
+  if (call.packed || !is_plain_shape(call)) {  // more instructions a thread: more work for each
+    if (call.in_place && !call.packed) return {true, Map::sweep, 4, 4, 64, false};
+    if (half && call.packed) return {true, Map::sweep, 4, 4, 64, true};
+    return {true, Map::sweep, half ? 8 : 4, half ? 2 : 4, 64, false};
+  }
   if (call.tokens <= 16 && kb <= 512) return {true, Map::tokens, 2, 1, half ? 256 : 128, false};
-  if (kb <= 2 << 10) return {true, Map::sweep, 2, 2, half ? 256 : 128, false};
-  if (kb <= 8 << 10) return {true, Map::sweep, 2, 4, 128, false};
-  return {true, Map::sweep, 4, 4, 64, half};
+  if (call.tokens <= 128 && kb <= 2 << 10) return {true, Map::tokens, 2, 2, 256, false};
+  if (kb <= 6 << 10) return {true, Map::sweep, 2, 4, 256, false};
+  if (kb <= 9 << 10) return {true, Map::sweep, 2, 4, 128, false};
+  if (kb <= 12 << 10) return {true, Map::sweep, 4, 2, 64, false};
+  if (kb <= 24 << 10) return {true, Map::sweep, 4, 4, half ? 64 : 128, false};
+  if (half && !call.heads_inside) {
+    return kb <= 128 << 10 ? Policy{true, Map::sweep, 2, 4, 128, false}
+                           : Policy{true, Map::sweep, 8, 2, 128, false};
+  }
+  const bool small_blocks = call.partial || (kb > 256 << 10 && half && !call.in_place);
+  return {true, Map::sweep, 4, 2, small_blocks ? 64 : 128, false};
 }
 
 constexpr Policy preferred_32(const Call& call) {
   const std::int64_t kb = call.bytes >> 10;
+  if (!is_plain_shape(call) || call.packed) return {true, Map::sweep, 4, 2, 64, false};
   if (call.tokens <= 16 && kb <= 1024) return {true, Map::tokens, 2, 1, 256, false};
-  if (kb <= 16 << 10) return {true, Map::sweep, 2, 2, 128, false};
-  if (call.read == Order::half) return {true, Map::sweep, 4, 2, 64, false};
-  return {true, Map::sweep, 2, 4, 64, false};
+  return {true, Map::sweep, 4, 1, call.heads_inside ? 128 : 64, false};
 }
 
 constexpr Policy preferred_64(const Call& call) {
   const std::int64_t kb = call.bytes >> 10;
+  if (!is_plain_shape(call) || call.packed) return {true, Map::sweep, 2, 2, 64, false};
   if (call.tokens <= 16 && kb <= 2048) return {true, Map::tokens, 1, 1, 256, false};
-  return {true, Map::sweep, 1, 2, 64, false};
+  if (!call.heads_inside) return {true, Map::sweep, 2, 1, 64, false};
+  return {true, Map::sweep, 1, 2, 128, false};
 }
 
 constexpr Policy preferred_policy(const Call& call) {

@@ -126,6 +126,16 @@ __device__ __forceinline__ RowPosition check_components(const PositionArgs& a, s
   return p;
 }
 
+/// Several integer components, without padding.
+__device__ __forceinline__ RowPosition check_axes(const PositionArgs& a, std::int32_t index) {
+  RowPosition p;
+  for (int axis = 0; axis < a.axes; ++axis) {
+    const std::int64_t value = integer_at(a.data, a.type, index + axis * a.axis_stride);
+    p.bad |= static_cast<std::uint64_t>(value - a.low) >= static_cast<std::uint64_t>(a.range);
+  }
+  return p;
+}
+
 /// The component that a pair reads; only for rows that are not bad.
 __device__ __forceinline__ FixedPosition component_at(const PositionArgs& a, std::int64_t index,
                                                       int axis) {

@@ -234,10 +234,11 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
   facts.dtype = first.in.dtype;
   set_orders(facts, plan.pairing(), direction);
   facts.table = call.table;
-  facts.general = positions.axes > 1 ||
-                  (positions.kind == Positions::Kind::per_token &&
-                   (positions.type == Positions::Type::float32 ||
-                    positions.type == Positions::Type::float64));
+  facts.several_axes = positions.axes > 1;
+  facts.fractional = positions.kind == Positions::Kind::per_token &&
+                     (positions.type == Positions::Type::float32 ||
+                      positions.type == Positions::Type::float64);
+  facts.general = facts.several_axes || facts.fractional;
   facts.padding = positions.padding.has_value();
   facts.packed = positions.kind == Positions::Kind::packed;
   facts.computes_double = device.table_is_double && facts.dtype != Dtype::float64;
@@ -246,6 +247,7 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
   const auto views = std::span(call.views).first(call.count);
   facts.in_place = std::ranges::all_of(views, is_in_place);
   facts.copied = facts.in_place ? 0 : plan.head_dim() - plan.rotary_dim();
+  facts.partial = plan.rotary_dim() < plan.head_dim();
   facts.tokens = first.in.size[kBatch] * first.in.size[kToken];
   for (std::size_t i = 0; i < views.size(); ++i) {
     const auto& [in, out] = views[i];

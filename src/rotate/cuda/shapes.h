@@ -14,6 +14,7 @@ enum class Source : std::uint8_t {
   plain,    ///< one integer position a row; no packed sequences, padding, copied channels, blocks
             ///< or ragged heads: the common case, without the instructions for the others
   integer,  ///< one integer position a row
+  axes,     ///< several axes, integers, without padding
   general,  ///< several axes, or fractions
   table,    ///< one integer position a row, which names a row of a table
 };
@@ -29,27 +30,27 @@ struct VectorShape {
 
 inline constexpr VectorShape kShapes16Half[] = {
     {Source::plain, Map::tokens, 2, 1, false},  {Source::plain, Map::tokens, 2, 2, false},
-    {Source::plain, Map::tokens, 4, 1, false},  {Source::plain, Map::sweep, 2, 1, false},
-    {Source::plain, Map::sweep, 2, 2, false},   {Source::plain, Map::sweep, 2, 4, false},
-    {Source::plain, Map::sweep, 4, 1, false},   {Source::plain, Map::sweep, 4, 2, false},
-    {Source::plain, Map::sweep, 4, 4, false},   {Source::plain, Map::sweep, 8, 1, false},
-    {Source::plain, Map::sweep, 8, 2, false},   {Source::plain, Map::sweep, 4, 1, true},
-    {Source::plain, Map::sweep, 4, 2, true},    {Source::plain, Map::sweep, 4, 4, true},
+    {Source::plain, Map::sweep, 2, 1, false},   {Source::plain, Map::sweep, 2, 2, false},
+    {Source::plain, Map::sweep, 2, 4, false},   {Source::plain, Map::sweep, 4, 1, false},
+    {Source::plain, Map::sweep, 4, 2, false},   {Source::plain, Map::sweep, 4, 4, false},
+    {Source::plain, Map::sweep, 8, 2, false},   {Source::plain, Map::sweep, 4, 4, true},
     {Source::integer, Map::sweep, 1, 4, false}, {Source::integer, Map::sweep, 2, 4, false},
     {Source::integer, Map::sweep, 4, 1, false}, {Source::integer, Map::sweep, 4, 4, false},
     {Source::integer, Map::sweep, 8, 2, false}, {Source::integer, Map::sweep, 4, 4, true},
-    {Source::general, Map::sweep, 4, 1, false}, {Source::general, Map::sweep, 4, 4, false},
-    {Source::table, Map::sweep, 4, 1, false},   {Source::table, Map::sweep, 4, 4, false},
+    {Source::axes, Map::sweep, 4, 4, false},    {Source::general, Map::sweep, 4, 1, false},
+    {Source::general, Map::sweep, 4, 4, false}, {Source::table, Map::sweep, 4, 1, false},
+    {Source::table, Map::sweep, 4, 4, false},
 };
 inline constexpr VectorShape kShapes16Interleaved[] = {
     {Source::plain, Map::tokens, 2, 1, false},  {Source::plain, Map::tokens, 2, 2, false},
-    {Source::plain, Map::tokens, 4, 1, false},  {Source::plain, Map::sweep, 2, 1, false},
+    {Source::plain, Map::sweep, 2, 1, false},
     {Source::plain, Map::sweep, 2, 2, false},   {Source::plain, Map::sweep, 2, 4, false},
     {Source::plain, Map::sweep, 4, 1, false},   {Source::plain, Map::sweep, 4, 2, false},
     {Source::plain, Map::sweep, 4, 4, false},   {Source::integer, Map::sweep, 1, 4, false},
     {Source::integer, Map::sweep, 2, 4, false}, {Source::integer, Map::sweep, 4, 1, false},
-    {Source::integer, Map::sweep, 4, 4, false}, {Source::general, Map::sweep, 4, 1, false},
-    {Source::general, Map::sweep, 4, 4, false}, {Source::table, Map::sweep, 4, 1, false},
+    {Source::integer, Map::sweep, 4, 4, false}, {Source::axes, Map::sweep, 4, 4, false},
+    {Source::general, Map::sweep, 4, 1, false}, {Source::general, Map::sweep, 4, 4, false},
+    {Source::table, Map::sweep, 4, 1, false},
     {Source::table, Map::sweep, 4, 4, false},
 };
 inline constexpr VectorShape kShapes32[] = {
@@ -58,8 +59,8 @@ inline constexpr VectorShape kShapes32[] = {
     {Source::plain, Map::sweep, 2, 4, false},   {Source::plain, Map::sweep, 4, 1, false},
     {Source::plain, Map::sweep, 4, 2, false},   {Source::integer, Map::sweep, 1, 4, false},
     {Source::integer, Map::sweep, 4, 1, false}, {Source::integer, Map::sweep, 4, 2, false},
-    {Source::general, Map::sweep, 4, 1, false}, {Source::general, Map::sweep, 4, 2, false},
-    {Source::table, Map::sweep, 4, 1, false},
+    {Source::axes, Map::sweep, 4, 2, false},    {Source::general, Map::sweep, 4, 1, false},
+    {Source::general, Map::sweep, 4, 2, false}, {Source::table, Map::sweep, 4, 1, false},
 };
 inline constexpr VectorShape kShapes64[] = {
     {Source::plain, Map::tokens, 1, 1, false},  {Source::plain, Map::sweep, 1, 2, false},

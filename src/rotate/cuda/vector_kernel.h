@@ -259,7 +259,7 @@ struct Rows {
       if (!live) return;
     }
     index = along32(place, view.position0, view.position1, view.position2);
-    if constexpr (T::kSource != Source::general) {
+    if constexpr (T::kSource != Source::general && T::kSource != Source::axes) {
       fetched = fetch_position(a.position, a.position_data, index);
     }
     const std::int64_t offset =
@@ -375,6 +375,8 @@ __global__ void __launch_bounds__(kMostThreads<T>, kLeastBlocks<T>)
   RowPosition row;
   if constexpr (T::kPlain) {
     row = plain_position(a.position, rows.fetched, rows.token);
+  } else if constexpr (T::kSource == Source::axes) {
+    row = check_axes(a.position, rows.index);
   } else if constexpr (T::kSource == Source::general) {
     row = check_components(a.position, rows.index);
   } else {

@@ -55,6 +55,21 @@ def test_reference_with_tables():
         torch.testing.assert_close(rotate_reference(x, None, arguments)[0], expected)
 
 
+@pytest.mark.parametrize("columns", [4, 8])
+def test_reference_gives_tables_the_same_gradients(columns):
+    plan = ropewalk.make_plan(8)
+    half = torch.rand(2, 9, 4, dtype=torch.float64)
+    tables = (torch.cat([half, half], -1) if columns == 8 else half).requires_grad_()
+    x, weight = torch.randn(2, 1, 2, 5, 8, dtype=torch.float64)
+    call = Call(plan.text, start=2, cos=tables[0], sin=tables[1])
+    (expected,) = torch.autograd.grad(
+        (ropewalk.rotate(x, plan=plan, offset=2, cos=tables[0], sin=tables[1]) * weight).sum(),
+        tables,
+    )
+    (got,) = torch.autograd.grad((rotate_reference(x, None, call)[0] * weight).sum(), tables)
+    torch.testing.assert_close(got, expected)
+
+
 OLDER = """
 import torch
 torch.__version__ = "2.9.1"

@@ -1,0 +1,34 @@
+// --device: the same subcommand on a GPU.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "ropewalk/table.h"
+#include "verify/matrix.h"
+
+namespace ropewalk::cli {
+
+/// Adds --device {cpu, cuda}.
+void add_device_option(CLI::App& command, std::string& device);
+
+/// True for "cuda". Throws Error(unsupported) with the reason where there is no GPU, or where this
+/// build has no CUDA.
+[[nodiscard]] bool is_cuda(const std::string& device);
+
+/// Empty where a GPU can be used; else why not, in one sentence.
+[[nodiscard]] std::string why_no_cuda();
+
+/// For is_cuda(): host tensors rotated on the GPU and copied back. A bad position throws
+/// Error(bad_position).
+void rotate_on_cuda(const RotaryPlan& plan, std::span<const Rotation> rotations,
+                    const Positions& positions, Direction direction);
+void rotate_on_cuda(const RotaryTable& table, std::span<const Rotation> rotations,
+                    const Positions& positions, Direction direction);
+
+/// For is_cuda(): the backend of the verification matrix, and its kernels, the scalar one first.
+[[nodiscard]] verify::Backend cuda_verify_backend();
+[[nodiscard]] std::vector<std::string> cuda_verify_kernels();
+
+}  // namespace ropewalk::cli
