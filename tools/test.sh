@@ -16,9 +16,11 @@ stage() {
 }
 
 stage ctest ctest --test-dir "$build" --output-on-failure --no-tests=error -j "${JOBS:-2}"
-stage pytest env ROPEWALK_CLI="$build/cli/ropewalk" "$python" -m pytest -q tests/python
+stage pytest env ROPEWALK_CLI="$build/cli/ropewalk" ROPEWALK_LIB="$build/src/libropewalk.so" \
+  PYTHONPATH="$build/python" "$python" -m pytest -q --durations=5 tests/python
 stage ruff "$python" -m ruff check .
 stage layers "$python" tools/check_layers.py
+stage readme "$python" tools/readme_tables.py --check
 stage bugs "$python" tools/bug_map.py --check
 
 if [ -n "$failed" ]; then

@@ -51,8 +51,13 @@ void add_large(List& list) {
       }
     }
   }
-  c = {.pairing = Pairing::half, .direction = Direction::inverse, .batch = 4, .tokens = 8192,
-       .query_heads = 64, .key_heads = 8, .where = Where::offset};
+  c = {.pairing = Pairing::half,
+       .direction = Direction::inverse,
+       .batch = 4,
+       .tokens = 8192,
+       .query_heads = 64,
+       .key_heads = 8,
+       .where = Where::offset};
   list.add("train", c);
   c.pairing = Pairing::interleaved;
   list.add("train", c);
@@ -60,16 +65,21 @@ void add_large(List& list) {
   c.pairing = Pairing::interleaved_to_half;
   list.add("train", c);
 
-  c = {.dtype = Dtype::float32, .layout = Layout::bhtd, .batch = 4, .tokens = 8192,
-       .query_heads = 32, .key_heads = 32, .where = Where::offset};
+  c = {.dtype = Dtype::float32,
+       .layout = Layout::bhtd,
+       .batch = 4,
+       .tokens = 8192,
+       .query_heads = 32,
+       .key_heads = 32,
+       .where = Where::offset};
   list.add("train", c);
   const std::pair<Dtype, std::int64_t> others[] = {
       {Dtype::float16, 65536}, {Dtype::float32, 32768}, {Dtype::float64, 16384}};
   for (const auto& [dtype, tokens] : others) {
     for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
       for (const bool in_place : {false, true}) {
-        list.add("dtype", {.dtype = dtype, .pairing = pairing, .in_place = in_place,
-                           .tokens = tokens});
+        list.add("dtype",
+                 {.dtype = dtype, .pairing = pairing, .in_place = in_place, .tokens = tokens});
       }
     }
     list.add("dtype", {.dtype = dtype, .layout = Layout::bhtd, .tokens = tokens});
@@ -82,15 +92,18 @@ void add_middle(List& list) {
     for (const std::int64_t tokens : {6400, 3200, 1600, 800, 400}) {
       for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
         Case c{.pairing = pairing, .layout = layout, .tokens = tokens};
-        list.add("middle", c, fmt::format("{:.0f}MB", static_cast<double>(necessary_bytes(c)) * 1e-6));
+        list.add("middle", c,
+                 fmt::format("{:.0f}MB", static_cast<double>(necessary_bytes(c)) * 1e-6));
         if (layout == Layout::bhtd && pairing == Pairing::interleaved) continue;
         c.in_place = true;
-        list.add("middle", c, fmt::format("{:.0f}MB", static_cast<double>(necessary_bytes(c)) * 1e-6));
+        list.add("middle", c,
+                 fmt::format("{:.0f}MB", static_cast<double>(necessary_bytes(c)) * 1e-6));
       }
     }
   }
   for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
-    for (const std::int64_t tokens : {1600, 400}) list.add("middle", {.dtype = dtype, .tokens = tokens});
+    for (const std::int64_t tokens : {1600, 400})
+      list.add("middle", {.dtype = dtype, .tokens = tokens});
   }
 }
 
@@ -121,17 +134,20 @@ void add_special(List& list) {
   list.add("special", c);
   for (const std::int64_t dim : {64, 80, 96, 256}) {
     for (const bool in_place : {false, true}) {
-      list.add("special", {.in_place = in_place, .tokens = 32768, .head_dim = dim, .rotary_dim = dim});
+      list.add("special",
+               {.in_place = in_place, .tokens = 32768, .head_dim = dim, .rotary_dim = dim});
     }
-    list.add("special", {.pairing = Pairing::interleaved, .tokens = 32768, .head_dim = dim,
-                         .rotary_dim = dim});
+    list.add(
+        "special",
+        {.pairing = Pairing::interleaved, .tokens = 32768, .head_dim = dim, .rotary_dim = dim});
   }
   list.add("special", {.tokens = 32768, .query_heads = 63, .key_heads = 3});
   list.add("special", {.tokens = 32768, .query_heads = 71, .key_heads = 1});
   list.add("odd", {.tokens = 32768, .head_dim = 46, .rotary_dim = 46});
   list.add("odd", {.tokens = 32768, .head_dim = 20, .rotary_dim = 20});
   list.add("odd", {.tokens = 8192, .head_dim = 578, .rotary_dim = 578});
-  list.add("odd", {.pairing = Pairing::interleaved, .tokens = 32768, .head_dim = 46, .rotary_dim = 46});
+  list.add("odd",
+           {.pairing = Pairing::interleaved, .tokens = 32768, .head_dim = 46, .rotary_dim = 46});
 }
 
 void add_decode(List& list) {
@@ -139,7 +155,8 @@ void add_decode(List& list) {
     for (const std::int64_t tokens : {1, 8, 64, 256, 512}) {
       for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
         for (const bool in_place : {false, true}) {
-          list.add("decode", {.pairing = pairing, .in_place = in_place, .tokens = tokens, .warm = warm});
+          list.add("decode",
+                   {.pairing = pairing, .in_place = in_place, .tokens = tokens, .warm = warm});
         }
       }
     }
@@ -150,7 +167,8 @@ void add_decode(List& list) {
     }
   }
   for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
-    for (const std::int64_t tokens : {8, 256}) list.add("decode", {.dtype = dtype, .tokens = tokens});
+    for (const std::int64_t tokens : {8, 256})
+      list.add("decode", {.dtype = dtype, .tokens = tokens});
   }
   list.add("decode", {.in_place = true, .layout = Layout::qkv, .tokens = 8});
   list.add("decode", {.in_place = true, .layout = Layout::qkv, .tokens = 256});

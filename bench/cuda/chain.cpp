@@ -88,8 +88,8 @@ std::vector<Sample> ChainTimer::time(const std::vector<Candidate>& candidates,
     must(cudaGraphExecDestroy(graphs[i]), "cudaGraphExecDestroy");
     std::vector<double>& t = times[i];
     std::sort(t.begin(), t.end());
-    samples.push_back({candidates[i].name, t[t.size() / 2], t[t.size() / 10],
-                       t[t.size() * 9 / 10]});
+    samples.push_back(
+        {candidates[i].name, t[t.size() / 2], t[t.size() / 10], t[t.size() * 9 / 10]});
   }
   return samples;
 }

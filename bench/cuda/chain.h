@@ -30,8 +30,8 @@ struct Sample {
 struct ChainOptions {
   int nodes = 100;
   int rounds = 5;
-  int replays = 4;          ///< in a round, of which the first is not counted
-  bool cold = true;         ///< memory is read before each replay to empty the caches
+  int replays = 4;   ///< in a round, of which the first is not counted
+  bool cold = true;  ///< memory is read before each replay to empty the caches
 };
 
 /// Each candidate becomes a graph of `nodes` launches. Rounds visit the graphs in a new random

@@ -10,9 +10,9 @@ namespace ropewalk::bench {
 namespace {
 
 constexpr FloorKernel kFloors[] = {
-    {"memcpy", false, 0, 0},          {"copy 1x128", false, 1, 128}, {"copy 1x256", false, 1, 256},
-    {"copy 2x128", false, 2, 128},    {"copy 4x128", false, 4, 128}, {"flip 1x128", true, 1, 128},
-    {"flip 1x256", true, 1, 256},     {"flip 2x128", true, 2, 128},  {"flip 4x128", true, 4, 128},
+    {"memcpy", false, 0, 0},       {"copy 1x128", false, 1, 128}, {"copy 1x256", false, 1, 256},
+    {"copy 2x128", false, 2, 128}, {"copy 4x128", false, 4, 128}, {"flip 1x128", true, 1, 128},
+    {"flip 1x256", true, 1, 256},  {"flip 2x128", true, 2, 128},  {"flip 4x128", true, 4, 128},
 };
 
 template <int kAccesses, bool kFlip>
@@ -101,10 +101,10 @@ __global__ void compare(const unsigned char* a, const unsigned char* b, std::int
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t first = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
   for (std::int64_t i = first; i < words; i += stride) {
-    mine += reinterpret_cast<const std::uint64_t*>(a)[i] !=
-                    reinterpret_cast<const std::uint64_t*>(b)[i]
-                ? 1
-                : 0;
+    mine +=
+        reinterpret_cast<const std::uint64_t*>(a)[i] != reinterpret_cast<const std::uint64_t*>(b)[i]
+            ? 1
+            : 0;
   }
   for (std::int64_t i = 8 * words + first; i < bytes; i += stride) mine += a[i] != b[i] ? 1 : 0;
   if (mine != 0) atomicAdd(count, mine);
@@ -151,9 +151,15 @@ void launch_flush(const void* memory, std::int64_t bytes, unsigned* sink, cudaSt
 void launch_fill(void* data, std::int64_t elements, int kind, std::uint64_t seed,
                  cudaStream_t stream) {
   switch (kind) {
-    case 0: fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), elements, seed); break;
-    case 1: fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<__half*>(data), elements, seed); break;
-    case 2: fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<float*>(data), elements, seed); break;
+    case 0:
+      fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), elements, seed);
+      break;
+    case 1:
+      fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<__half*>(data), elements, seed);
+      break;
+    case 2:
+      fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<float*>(data), elements, seed);
+      break;
     default: fill<<<kBlocks, kThreads, 0, stream>>>(static_cast<double*>(data), elements, seed);
   }
 }

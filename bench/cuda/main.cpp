@@ -165,9 +165,10 @@ Json run_case(const Case& c, const Pools& pools, std::int64_t l2, ChainTimer& ti
   std::string best;
   if (!policies.empty()) {
     row["policies"] = policies;
-    const auto fastest = std::min_element(
-        policies.begin(), policies.end(),
-        [](const auto& a, const auto& b) { return a.template get<double>() < b.template get<double>(); });
+    const auto fastest =
+        std::min_element(policies.begin(), policies.end(), [](const auto& a, const auto& b) {
+          return a.template get<double>() < b.template get<double>();
+        });
     best = fmt::format("  best {} {:.3f}", fastest.key(), fastest->get<double>() / floor->median);
   }
   fmt::print("{:<78} {:<22} {:>9.3f} {:>9.3f} {:.3f}{}\n", c.name, policy, rotation.median,
@@ -238,7 +239,8 @@ int main(int argc, char** argv) {
     } else if (argument == "--rounds" && !value.empty()) {
       std::from_chars(value.data(), value.data() + value.size(), arguments.rounds);
     } else {
-      fmt::print(stderr, "usage: cuda_bench --out FILE [--filter TEXT]... [--policies] [--rounds N]\n");
+      fmt::print(stderr,
+                 "usage: cuda_bench --out FILE [--filter TEXT]... [--policies] [--rounds N]\n");
       return 2;
     }
   }

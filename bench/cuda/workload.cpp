@@ -72,7 +72,8 @@ void Workload::make_set(std::size_t set) {
       return bhtd(own, c.dtype, c.batch, c.tokens, heads, c.head_dim);
     }
     const std::int64_t row = heads_in_memory(c) * c.head_dim;
-    return TensorView{base + first_head * c.head_dim * size, c.dtype,
+    return TensorView{base + first_head * c.head_dim * size,
+                      c.dtype,
                       {c.batch, c.tokens, heads, c.head_dim},
                       {c.tokens * row, row, c.head_dim, 1}};
   };
@@ -153,10 +154,9 @@ void Workload::make_positions(Positions& p, std::uint64_t seed) {
 }
 
 void Workload::rotate(int set, cudaStream_t stream, std::string_view policy) const {
-  cuda::rotate(*plan_, rotations(set), positions(set), stream,
-               {.direction = case_.direction,
-                .programmatic = case_.programmatic,
-                .policy = policy});
+  cuda::rotate(
+      *plan_, rotations(set), positions(set), stream,
+      {.direction = case_.direction, .programmatic = case_.programmatic, .policy = policy});
 }
 
 std::string Workload::verify(cudaStream_t stream, std::string_view policy) const {

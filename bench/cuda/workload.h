@@ -26,7 +26,7 @@ struct Case {
   std::int64_t batch = 1, tokens = 1, query_heads = 32, key_heads = 8, head_dim = 128;
   std::int64_t rotary_dim = 128, offset = 0;
   Where where = Where::tokens64;
-  bool warm = false;          ///< data stay in the L2 cache
+  bool warm = false;  ///< data stay in the L2 cache
   bool programmatic = false;
 };
 
@@ -35,7 +35,8 @@ struct Case {
 
 /// Device memory that all cases share, filled with normal random values.
 struct Pools {
-  explicit Pools(std::int64_t bytes) : in(static_cast<std::size_t>(bytes)), out(static_cast<std::size_t>(bytes)) {}
+  explicit Pools(std::int64_t bytes)
+      : in(static_cast<std::size_t>(bytes)), out(static_cast<std::size_t>(bytes)) {}
   verify::DeviceBuffer in, out;
 };
 
@@ -44,7 +45,9 @@ class Workload {
   Workload(const Case& c, const Pools& pools, std::int64_t l2_bytes);
 
   [[nodiscard]] int sets() const noexcept { return static_cast<int>(sets_.size()); }
-  [[nodiscard]] const std::vector<Rotation>& rotations(int set) const { return sets_[at(set)].rotations; }
+  [[nodiscard]] const std::vector<Rotation>& rotations(int set) const {
+    return sets_[at(set)].rotations;
+  }
   [[nodiscard]] const Positions& positions(int set) const { return sets_[at(set)].positions; }
   [[nodiscard]] const cuda::DevicePlan& plan() const noexcept { return *plan_; }
   /// The first byte of a set, and its bytes in memory (those of v included).

@@ -30,7 +30,7 @@ struct DeviceInfo {
   int multiprocessors = 0;
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
-  bool supported = false;      ///< compute capability 7.5 or later
+  bool supported = false;  ///< compute capability 7.5 or later
 };
 
 /// Every GPU that the driver shows; empty where there is none, or no driver.

@@ -124,11 +124,10 @@ void check_shape(Report& report, const Shape& shape, Dtype dtype, Pairing pairin
     RotateOptions on_cpu;
     on_cpu.direction = direction;
     rotate(plan, data.to_cpu(), Positions::from_tokens(positions), on_cpu);
-    const std::string what =
-        fmt::format("{} {} {} D {} R {}+{} {}x{} tokens {}+{} heads {}", name_of(dtype),
-                    name_of(pairing), name_of(layout), shape.head_dim, shape.rotary_dim,
-                    shape.offset, rows.batch, rows.tokens, rows.query_heads, rows.key_heads,
-                    name_of(direction));
+    const std::string what = fmt::format(
+        "{} {} {} D {} R {}+{} {}x{} tokens {}+{} heads {}", name_of(dtype), name_of(pairing),
+        name_of(layout), shape.head_dim, shape.rotary_dim, shape.offset, rows.batch, rows.tokens,
+        rows.query_heads, rows.key_heads, name_of(direction));
     for (const std::string& policy : policies_for(options.reduced)) {
       check_one_policy(report, {device_plan, data, positions, direction, what}, policy);
     }
@@ -139,12 +138,12 @@ void check_shape(Report& report, const Shape& shape, Dtype dtype, Pairing pairin
 
 void check_policies(Report& report, const CheckOptions& options) {
   std::vector<Shape> shapes{
-      {128, 128, 0, {1, 1, 32, 8, 0}},  {128, 128, 0, {2, 37, 8, 4, 0}},
-      {128, 64, 0, {1, 19, 8, 4, 0}},   {128, 64, 64, {2, 3, 8, 4, 0}},
-      {192, 64, 32, {2, 5, 4, 4, 0}},   {64, 64, 0, {3, 7, 12, 4, 0}},
-      {80, 80, 0, {1, 9, 8, 2, 0}},     {96, 96, 0, {2, 9, 6, 2, 0}},
-      {256, 256, 0, {1, 5, 4, 4, 0}},   {128, 128, 0, {1, 21, 63, 3, 0}},
-      {576, 576, 0, {1, 3, 2, 1, 0}},   {1024, 1024, 0, {1, 2, 4, 2, 0}},
+      {128, 128, 0, {1, 1, 32, 8, 0}}, {128, 128, 0, {2, 37, 8, 4, 0}},
+      {128, 64, 0, {1, 19, 8, 4, 0}},  {128, 64, 64, {2, 3, 8, 4, 0}},
+      {192, 64, 32, {2, 5, 4, 4, 0}},  {64, 64, 0, {3, 7, 12, 4, 0}},
+      {80, 80, 0, {1, 9, 8, 2, 0}},    {96, 96, 0, {2, 9, 6, 2, 0}},
+      {256, 256, 0, {1, 5, 4, 4, 0}},  {128, 128, 0, {1, 21, 63, 3, 0}},
+      {576, 576, 0, {1, 3, 2, 1, 0}},  {1024, 1024, 0, {1, 2, 4, 2, 0}},
       {72, 36, 4, {1, 5, 4, 2, 0}},
   };
   if (options.reduced) shapes = {shapes[1], shapes[3], shapes[6]};
@@ -185,10 +184,10 @@ void check_tables(Report& report, const CheckOptions& options) {
               const std::uint64_t bad = verify::rotate_on_device(
                   table, data.to_gpu(), Positions::from_tokens(positions), direction, 0);
               const std::string difference = data.difference();
-              report.check(difference.empty() && bad == 0,
-                           fmt::format("{} {} {} R {} {}: {}", name_of(arithmetic), name_of(dtype),
-                                       name_of(pairing), rotary_dim, name_of(direction),
-                                       difference));
+              report.check(
+                  difference.empty() && bad == 0,
+                  fmt::format("{} {} {} R {} {}: {}", name_of(arithmetic), name_of(dtype),
+                              name_of(pairing), rotary_dim, name_of(direction), difference));
             }
           }
         }

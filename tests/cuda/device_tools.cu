@@ -27,8 +27,8 @@ __global__ void fill(std::uint16_t* data, std::int64_t elements, std::uint64_t s
 __global__ void compare(const std::uint16_t* a, const std::uint16_t* b, std::int64_t words,
                         unsigned long long* differences) {
   unsigned long long mine = 0;
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-       i < words; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < words;
+       i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
     mine += a[i] != b[i] ? 1 : 0;
   }
   if (mine != 0) atomicAdd(differences, mine);

@@ -83,8 +83,16 @@ void check_limits(Report& report) {
   const cuda::DevicePlan plan(make_plan(kDim));
   constexpr std::int64_t k36 = std::int64_t{1} << 36;
   constexpr std::int64_t k53 = std::int64_t{1} << 53;
-  const std::vector<std::int64_t> positions{0,   -(std::int64_t{1} << 31), std::int64_t{1} << 35,
-                                            k36, k36 - 1, -k36, 1 - k36, INT64_MAX, INT64_MIN, k53};
+  const std::vector<std::int64_t> positions{0,
+                                            -(std::int64_t{1} << 31),
+                                            std::int64_t{1} << 35,
+                                            k36,
+                                            k36 - 1,
+                                            -k36,
+                                            1 - k36,
+                                            INT64_MAX,
+                                            INT64_MIN,
+                                            k53};
   for (const std::string policy : {"", "narrow", "sweep-2x1-128"}) {
     expect_bad(report, plan, Dtype::bfloat16, positions,
                {false, false, false, true, false, true, false, true, true, true}, policy, "limits");
@@ -99,8 +107,8 @@ void check_limits(Report& report) {
 void check_table_limits(Report& report) {
   const RotaryTable host(make_plan(kDim), 8, Dtype::float32);
   const cuda::DeviceTable table(host);
-  const std::vector<std::int64_t> positions{-1, 8, std::int64_t{1} << 31, -(std::int64_t{1} << 31),
-                                            std::int64_t{1} << 32, 7, 0};
+  const std::vector<std::int64_t> positions{
+      -1, 8, std::int64_t{1} << 31, -(std::int64_t{1} << 31), std::int64_t{1} << 32, 7, 0};
   for (const std::string policy : {"", "narrow"}) {
     expect_bad(report, table, Dtype::float32, positions,
                {true, true, true, true, true, false, false}, policy, "table of 8 rows");
@@ -120,8 +128,8 @@ void check_table_limits(Report& report) {
 /// Boundaries that do not cover the tokens make bad rows, and no wild read.
 void check_cu_seqlens(Report& report) {
   const cuda::DevicePlan plan(make_plan(kDim));
-  const auto run = [&](const std::vector<std::int32_t>& cu, std::int64_t tokens,
-                       std::uint64_t bad, const std::string& policy) {
+  const auto run = [&](const std::vector<std::int32_t>& cu, std::int64_t tokens, std::uint64_t bad,
+                       const std::string& policy) {
     const OnDevice data(Dtype::bfloat16, tokens, 3);
     const DeviceBuffer there(cu.size() * 4);
     there.upload(cu.data(), there.size());
@@ -165,13 +173,14 @@ void check_packed(Report& report, std::uint64_t seed) {
     for (const std::string policy : {"", "narrow", "sweep-2x4-128", "sweep-4x4-64-row"}) {
       const std::array a{Rotation{in, packed}};
       const std::array b{Rotation{in, single}};
-      verify::rotate_on_device(plan, a, Positions::from_cu_seqlens(std::span<const std::int32_t>(cu)),
+      verify::rotate_on_device(plan, a,
+                               Positions::from_cu_seqlens(std::span<const std::int32_t>(cu)),
                                Direction::forward, policy);
       verify::rotate_on_device(plan, b, Positions::from_tokens(positions), Direction::forward,
                                policy);
       const auto found = verify::compare_bits(packed.view(), single.view());
-      report.check(found.pass(), fmt::format("{} packed sequences {}: {}", sequences, policy,
-                                             found.detail));
+      report.check(found.pass(),
+                   fmt::format("{} packed sequences {}: {}", sequences, policy, found.detail));
     }
   }
 }
@@ -189,7 +198,8 @@ void check_edges(Report& report) {
   // A gradient that expand made: every token and head reads the same row.
   HostTensor row(Dtype::float32, {1, 1, 1, kDim});
   verify::Random(5).fill(row.view());
-  const ConstTensorView expanded{row.view().data, Dtype::float32, {2, 5, kHeads, kDim}, {0, 0, 0, 1}};
+  const ConstTensorView expanded{
+      row.view().data, Dtype::float32, {2, 5, kHeads, kDim}, {0, 0, 0, 1}};
   const ConstTensorView scalar{row.view().data, Dtype::float32, {2, 5, kHeads, kDim}, {0, 0, 0, 0}};
   for (const ConstTensorView& in : {expanded, scalar}) {
     const HostTensor cpu(Dtype::float32, {2, 5, kHeads, kDim});

@@ -49,9 +49,7 @@ struct Qk {
                           bthd(out + q_bytes, dtype, 1, tokens, 2, 128)}};
     on_host = {Rotation{q, q_cpu}, Rotation{k, k_cpu}};
   }
-  void poison_output() const {
-    must(cudaMemset(on_device[0].out.data, 0xff, memory.size() / 2));
-  }
+  void poison_output() const { must(cudaMemset(on_device[0].out.data, 0xff, memory.size() / 2)); }
   /// Empty where the device's output has the bits of the CPU at these positions.
   [[nodiscard]] std::string difference(const RotaryPlan& plan, const Positions& positions) const {
     rotate(plan, on_host, positions);

@@ -49,8 +49,8 @@ std::int64_t blocks(const Rotation& rotation, const Positions& positions, const 
 
 TEST(Divisor, IsExactBelowTwoTo31) {
   verify::Random random(1);
-  std::vector<std::uint32_t> numbers{1, 2, 3, 5, 7, 40, 63, 64, 72, 641, 65535, 65537,
-                                     (1u << 30) + 1, (1u << 31) - 1};
+  std::vector<std::uint32_t> numbers{
+      1, 2, 3, 5, 7, 40, 63, 64, 72, 641, 65535, 65537, (1u << 30) + 1, (1u << 31) - 1};
   for (int i = 0; i < 200; ++i) {
     numbers.push_back(static_cast<std::uint32_t>(random.integer(1, (std::int64_t{1} << 31) - 1)));
   }
@@ -67,8 +67,8 @@ TEST(Divisor, IsExactBelowTwoTo31) {
 
 TEST(Dimensions, ContiguousTokensAndBatchMerge) {
   const Rotation r = Rotation::in_place(bthd(somewhere(0), Dtype::bfloat16, 3, 10, 8, kDim));
-  const auto d = row_dimensions(r, {.batch = 10, .token = 1, .batch_token = 0, .token_token = 0}, 2,
-                                false);
+  const auto d =
+      row_dimensions(r, {.batch = 10, .token = 1, .batch_token = 0, .token_token = 0}, 2, false);
   EXPECT_EQ(d[0].size, 4);  // groups of two heads
   EXPECT_EQ(d[0].in, 2 * kDim * 2);
   EXPECT_EQ(d[1].size, 30);
@@ -78,8 +78,8 @@ TEST(Dimensions, ContiguousTokensAndBatchMerge) {
 
 TEST(Dimensions, PositionsThatRepeatKeepTheBatchApart) {
   const Rotation r = Rotation::in_place(bthd(somewhere(0), Dtype::bfloat16, 3, 10, 8, kDim));
-  const auto d = row_dimensions(r, {.batch = 0, .token = 1, .batch_token = 0, .token_token = 0}, 1,
-                                false);
+  const auto d =
+      row_dimensions(r, {.batch = 0, .token = 1, .batch_token = 0, .token_token = 0}, 1, false);
   EXPECT_EQ(d[1].size, 10);
   EXPECT_EQ(d[2].size, 3);
   EXPECT_EQ(d[2].position, 0);
@@ -87,8 +87,8 @@ TEST(Dimensions, PositionsThatRepeatKeepTheBatchApart) {
 
 TEST(Dimensions, OrderFollowsMemory) {
   const Rotation r = Rotation::in_place(bhtd(somewhere(0), Dtype::float32, 2, 10, 8, kDim));
-  const auto d = row_dimensions(r, {.batch = 10, .token = 1, .batch_token = 0, .token_token = 0}, 1,
-                                false);
+  const auto d =
+      row_dimensions(r, {.batch = 10, .token = 1, .batch_token = 0, .token_token = 0}, 1, false);
   EXPECT_EQ(d[0].size, 10);
   EXPECT_EQ(d[1].size, 8);
   EXPECT_EQ(d[2].size, 2);
@@ -114,17 +114,17 @@ TEST(Grid, PackedSequencesCostNoMoreBlocksThanTheirTokens) {
 }
 
 TEST(Grid, MoreRowsThanTwoTo32) {
-  const Rotation r = out_of_place(
-      bthd(somewhere(0), Dtype::bfloat16, 1, std::int64_t{1} << 30, 32, kDim),
-      std::int64_t{1} << 44);
+  const Rotation r =
+      out_of_place(bthd(somewhere(0), Dtype::bfloat16, 1, std::int64_t{1} << 30, 32, kDim),
+                   std::int64_t{1} << 44);
   EXPECT_GT(blocks(r, Positions::from_offset(0), {}), 0);
 }
 
 TEST(Prepare, NeighboursInOneBufferAreOneTensor) {
   const std::int64_t row = 12 * kDim;
   const TensorView q{somewhere(0), Dtype::bfloat16, {1, 5, 8, kDim}, {5 * row, row, kDim, 1}};
-  const TensorView k{somewhere(8 * kDim * 2), Dtype::bfloat16, {1, 5, 2, kDim},
-                     {5 * row, row, kDim, 1}};
+  const TensorView k{
+      somewhere(8 * kDim * 2), Dtype::bfloat16, {1, 5, 2, kDim}, {5 * row, row, kDim, 1}};
   const std::array rotations{Rotation::in_place(q), Rotation::in_place(k)};
   const PreparedCall call = prepare_call(make_plan(kDim), {}, rotations, Positions::from_offset(0),
                                          Direction::forward, 90);

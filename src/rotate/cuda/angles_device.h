@@ -98,8 +98,8 @@ __device__ __forceinline__ void angles_of(const AngleArgs& a, const PositionArgs
         axis = next;
         const std::uint64_t low = kPrecise ? f.low[kPrecise ? i : 0] : 0;
         phase = is_fractional(position)
-                    ? phase_of(p, f.fraction[i], low, __ldg(
-                          reinterpret_cast<const long long*>(a.whole) + first + i))
+                    ? phase_of(p, f.fraction[i], low,
+                               __ldg(reinterpret_cast<const long long*>(a.whole) + first + i))
                     : phase_of(p.whole, f.fraction[i], low);
       } else if constexpr (kPrecise) {
         phase = phase_of(row.value, f.fraction[i], f.low[i]);

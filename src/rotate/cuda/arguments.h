@@ -27,13 +27,14 @@ struct Divisor {
   return {static_cast<std::uint32_t>(multiplier), 31 + s, divisor};
 }
 
-/// One tensor, for the narrow path. Its rows are numbered by three indices, the fastest in memory first; one of the
-/// three counts groups of heads, and the dimensions that memory allows to merge are merged.
+/// One tensor, for the narrow path. Its rows are numbered by three indices, the fastest in memory
+/// first; one of the three counts groups of heads, and the dimensions that memory allows to merge
+/// are merged.
 struct ViewArgs {
   const char* in = nullptr;  ///< first channel of the head
   char* out = nullptr;
   Divisor size0, size1;
-  std::int64_t groups = 0;  ///< product of the three sizes
+  std::int64_t groups = 0;        ///< product of the three sizes
   std::int64_t size[2] = {1, 1};  ///< the same as size0, size1, where those would overflow
   std::int64_t in_stride[3] = {}, out_stride[3] = {};  ///< bytes
   std::int64_t in_head = 0, out_head = 0;              ///< bytes between the heads of a group
@@ -49,9 +50,9 @@ struct PositionArgs {
   std::uint32_t type = kNone;
   std::uint32_t by_token = 0;  ///< 1: the token number is added
   std::int64_t start = 0;
-  std::int64_t limit = 0;      ///< valid: low ≤ p < limit
+  std::int64_t limit = 0;  ///< valid: low ≤ p < limit
   std::int64_t low = 0;
-  std::int64_t range = 0;      ///< limit − low
+  std::int64_t range = 0;            ///< limit − low
   const void* cu_seqlens = nullptr;  ///< packed sequences where not null
   std::uint32_t cu_type = kNone;
   std::uint32_t has_padding = 0;
@@ -79,14 +80,14 @@ struct AngleArgs {
   float sin_amplitude32 = 1;
   const void* table_cos = nullptr;  ///< table mode: rows × pairs
   const void* table_sin = nullptr;
-  std::uint32_t step = 0;           ///< table mode: Step
+  std::uint32_t step = 0;  ///< table mode: Step
 };
 
 enum Step : std::uint32_t { kFused, kSeparate, kStepwise };
 
 /// How the channels of a row are shared out to lanes (threadIdx.x). Distances in bytes.
 struct RowArgs {
-  std::uint32_t lanes = 0;        ///< that rotate; the rest copy
+  std::uint32_t lanes = 0;  ///< that rotate; the rest copy
   std::uint32_t copy_lanes = 0;
   std::uint32_t copy_chunks = 0;  ///< outside the window
   std::uint32_t copy_before = 0;  ///< bytes before the window
@@ -101,12 +102,12 @@ struct NarrowArgs {
   std::uint32_t read_interleaved = 0;
   std::uint32_t write_interleaved = 0;
   std::uint32_t in_place = 0;
-  std::uint32_t heads = 1;     ///< of a group
-  std::int64_t offset = 0;     ///< first channel of the window
+  std::uint32_t heads = 1;  ///< of a group
+  std::int64_t offset = 0;  ///< first channel of the window
   std::int64_t head_dim = 0;
   std::int64_t split_block = 0;
-  std::int64_t blocks = 0;     ///< of both tensors
-  std::uint32_t general = 0;   ///< several axes or fractions
+  std::int64_t blocks = 0;    ///< of both tensors
+  std::uint32_t general = 0;  ///< several axes or fractions
 };
 
 /// Of the narrow path.
@@ -125,9 +126,9 @@ struct Args {
 struct VectorView {
   std::uint32_t multiplier0 = 0x80000001u, multiplier1 = 0x80000001u;
   std::uint32_t size0 = 1, size1 = 1;
-  std::uint32_t shifts = 31 | 31 << 8;      ///< of the divisions by size0 and size1
+  std::uint32_t shifts = 31 | 31 << 8;  ///< of the divisions by size0 and size1
   std::uint32_t groups = 0;
-  std::int32_t in0 = 0, in1 = 0, in_head = 0;      ///< bytes
+  std::int32_t in0 = 0, in1 = 0, in_head = 0;  ///< bytes
   std::int32_t out0 = 0, out1 = 0, out_head = 0;
   std::int64_t in2 = 0, out2 = 0;
   std::int32_t position0 = 0, position1 = 0, position2 = 0;  ///< elements of the position array
@@ -147,21 +148,21 @@ enum VectorFlags : std::uint32_t {
 /// Of the vector kernels. What the first loads wait for comes first: each further line of constant
 /// memory that a block touches costs it tens of nanoseconds, a few percent of a decode step.
 struct VectorArgs {
-  const char* in[2] = {};           ///< first channel of the window
+  const char* in[2] = {};  ///< first channel of the window
   const void* position_data = nullptr;
   const void* frequencies = nullptr;  ///< fractions, or precise ones for float64
-  std::uint32_t split = 0;          ///< blocks (groups of heads, in the token map) of view 0
+  std::uint32_t split = 0;            ///< blocks (groups of heads, in the token map) of view 0
   std::uint32_t flags = 0;
-  std::uint32_t lanes = 0;          ///< row.lanes
-  std::uint32_t half = 0;           ///< row.half
+  std::uint32_t lanes = 0;  ///< row.lanes
+  std::uint32_t half = 0;   ///< row.half
   VectorView view[2];
   char* out[2] = {};
   PositionArgs position;
   AngleArgs angle;
   RowArgs row;
   unsigned long long* bad_rows = nullptr;
-  std::uint32_t heads[2] = {};          ///< kRaggedHeads: of each tensor
-  std::uint32_t head_index[2] = {};     ///< kRaggedHeads: which of the three indices counts groups
+  std::uint32_t heads[2] = {};       ///< kRaggedHeads: of each tensor
+  std::uint32_t head_index[2] = {};  ///< kRaggedHeads: which of the three indices counts groups
 };
 
 }  // namespace ropewalk::cuda

@@ -51,8 +51,8 @@ void load_kernels(int device) {
   for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
     const DtypeKernels kernels = kernels_of(dtype);
     for (const VectorKernel& kernel : kernels.vectors) load(kernel.function);
-    for (const Kernel kernel : {kernels.narrow, kernels.narrow_table, kernels.narrow_table_double,
-                                kernels.copy}) {
+    for (const Kernel kernel :
+         {kernels.narrow, kernels.narrow_table, kernels.narrow_table_double, kernels.copy}) {
       load(kernel);
     }
   }
@@ -171,8 +171,8 @@ std::unique_ptr<DeviceState> make_state(const RotaryPlan& plan, const RotaryTabl
 std::uint64_t read_bad_rows(const DeviceState& state, Stream stream) {
   const DeviceScope scope(state.device);
   unsigned long long value = 0;
-  check_cuda(cudaMemcpyAsync(&value, state.pointers.bad_rows, sizeof value,
-                             cudaMemcpyDeviceToHost, stream),
+  check_cuda(cudaMemcpyAsync(&value, state.pointers.bad_rows, sizeof value, cudaMemcpyDeviceToHost,
+                             stream),
              "cudaMemcpyAsync");
   check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   return value;

@@ -10,8 +10,9 @@ namespace {
 
 /// One step of `outer` is `inner.size` steps of `inner`, in memory and for positions.
 bool can_merge(const RowDimension& inner, const RowDimension& outer) {
-  return !inner.heads && !outer.heads && outer.in == inner.in * inner.size && outer.out == inner.out * inner.size &&
-         outer.position == inner.position * inner.size && outer.token == inner.token * inner.size;
+  return !inner.heads && !outer.heads && outer.in == inner.in * inner.size &&
+         outer.out == inner.out * inner.size && outer.position == inner.position * inner.size &&
+         outer.token == inner.token * inner.size;
 }
 
 }  // namespace
@@ -27,18 +28,20 @@ PositionStrides position_strides(const Positions& positions) {
   return {positions.batch_stride, positions.token_stride, 0, 0};
 }
 
-std::array<RowDimension, 3> row_dimensions(const Rotation& rotation,
-                                           const PositionStrides& strides,
+std::array<RowDimension, 3> row_dimensions(const Rotation& rotation, const PositionStrides& strides,
                                            std::int64_t heads_per_group, bool head_first) {
   const auto& [in, out] = rotation;
   const auto bytes = static_cast<std::int64_t>(size_of(in.dtype));
   const RowDimension head{(in.size[kHead] + heads_per_group - 1) / heads_per_group,
                           in.stride[kHead] * heads_per_group * bytes,
-                          out.stride[kHead] * heads_per_group * bytes, 0, 0, true};
+                          out.stride[kHead] * heads_per_group * bytes,
+                          0,
+                          0,
+                          true};
   const RowDimension token{in.size[kToken], in.stride[kToken] * bytes, out.stride[kToken] * bytes,
-                           strides.token, strides.token_token, false};
+                           strides.token,   strides.token_token,       false};
   const RowDimension batch{in.size[kBatch], in.stride[kBatch] * bytes, out.stride[kBatch] * bytes,
-                           strides.batch, strides.batch_token, false};
+                           strides.batch,   strides.batch_token,       false};
   std::array<RowDimension, 3> all{head, token, batch};
   const auto first = all.begin() + (head_first ? 1 : 0);
   // Dimensions of one element have no order; they go outside, where they cost nothing.

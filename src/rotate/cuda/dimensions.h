@@ -15,7 +15,7 @@ struct RowDimension {
   std::int64_t in = 0, out = 0;
   std::int64_t position = 0;  ///< elements of the position array
   std::int64_t token = 0;
-  bool heads = false;         ///< counts groups of heads
+  bool heads = false;  ///< counts groups of heads
 };
 
 /// What a step along a dimension means for positions.

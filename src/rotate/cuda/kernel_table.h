@@ -39,10 +39,11 @@ DtypeKernels make_kernels() {
   using Compute = std::conditional_t<sizeof(Storage) == 8, double, float>;
   constexpr Order half = Order::half;
   constexpr Order interleaved = Order::interleaved;
-  static const auto vectors = joined(vector_kernels<Storage, half, half, kHalf>(),
-                                     vector_kernels<Storage, interleaved, interleaved, kInterleaved>(),
-                                     vector_kernels<Storage, interleaved, half, kMixed>(),
-                                     vector_kernels<Storage, half, interleaved, kMixed>());
+  static const auto vectors =
+      joined(vector_kernels<Storage, half, half, kHalf>(),
+             vector_kernels<Storage, interleaved, interleaved, kInterleaved>(),
+             vector_kernels<Storage, interleaved, half, kMixed>(),
+             vector_kernels<Storage, half, interleaved, kMixed>());
   return {vectors, &rotate_channels<Storage, Compute, false>,
           &rotate_channels<Storage, Compute, true>, &rotate_channels<Storage, double, true>,
           &copy_rows<Storage>};

@@ -8,8 +8,7 @@ DtypeKernels kernels_of(Dtype dtype) {
   return all[static_cast<std::size_t>(dtype)];
 }
 
-VectorFunction find_vector_kernel(Dtype dtype, Order read, Order write,
-                                  const VectorShape& shape) {
+VectorFunction find_vector_kernel(Dtype dtype, Order read, Order write, const VectorShape& shape) {
   for (const VectorKernel& kernel : kernels_of(dtype).vectors) {
     if (kernel.read == read && kernel.write == write && kernel.shape == shape) {
       return kernel.function;

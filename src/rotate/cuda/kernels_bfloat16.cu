@@ -2,6 +2,8 @@
 
 namespace ropewalk::cuda {
 
-DtypeKernels bfloat16_kernels() { return make_kernels<BFloat16, kShapes16Half, kShapes16Interleaved, kShapesMixed16>(); }
+DtypeKernels bfloat16_kernels() {
+  return make_kernels<BFloat16, kShapes16Half, kShapes16Interleaved, kShapesMixed16>();
+}
 
 }  // namespace ropewalk::cuda

@@ -2,6 +2,8 @@
 
 namespace ropewalk::cuda {
 
-DtypeKernels float16_kernels() { return make_kernels<Float16, kShapes16Half, kShapes16Interleaved, kShapesMixed16>(); }
+DtypeKernels float16_kernels() {
+  return make_kernels<Float16, kShapes16Half, kShapes16Interleaved, kShapesMixed16>();
+}
 
 }  // namespace ropewalk::cuda

@@ -2,6 +2,8 @@
 
 namespace ropewalk::cuda {
 
-DtypeKernels float32_kernels() { return make_kernels<float, kShapes32, kShapes32, kShapesMixed32>(); }
+DtypeKernels float32_kernels() {
+  return make_kernels<float, kShapes32, kShapes32, kShapesMixed32>();
+}
 
 }  // namespace ropewalk::cuda

@@ -2,6 +2,8 @@
 
 namespace ropewalk::cuda {
 
-DtypeKernels float64_kernels() { return make_kernels<double, kShapes64, kShapes64, kShapesMixed64>(); }
+DtypeKernels float64_kernels() {
+  return make_kernels<double, kShapes64, kShapes64, kShapesMixed64>();
+}
 
 }  // namespace ropewalk::cuda

@@ -1,5 +1,6 @@
 // The arithmetic of one CUDA thread for rotate/pair.h and phase/sincos.h, and the conversions of
-// whole chunks of memory. Bits equal the CPU's: compiled with -fmad=false, fused only where written.
+// whole chunks of memory. Bits equal the CPU's: compiled with -fmad=false, fused only where
+// written.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -53,7 +54,8 @@ struct Lanes {
   __device__ __forceinline__ static Real round(Real x) {
     return widen_to<Compute>(round_to<Storage>(x));
   }
-  __device__ __forceinline__ static void by_quadrant(Quadrant q, Real cosine, Real sine, Real& c, Real& s) {
+  __device__ __forceinline__ static void by_quadrant(Quadrant q, Real cosine, Real sine, Real& c,
+                                                     Real& s) {
     const Real s0 = (q & 1) != 0 ? cosine : sine;
     const Real c0 = (q & 1) != 0 ? sine : cosine;
     s = negate_if(s0, q << 30);

@@ -51,11 +51,12 @@ void launch(void (*kernel)(A), const Grid& grid, A& args, Stream stream, bool pr
 
 void rotate_two(const DeviceState& state, std::span<const Rotation> rotations,
                 const Positions& positions, Stream stream, const Options& options) {
-  const PreparedCall call = prepare_call(state.plan, state.pointers, rotations, positions,
-                                         options.direction, state.compute_capability);
+  PreparedCall call = prepare_call(state.plan, state.pointers, rotations, positions,
+                                   options.direction, state.compute_capability);
+  const bool programmatic = options.programmatic && state.compute_capability >= 90;
+  call.facts.programmatic = programmatic;
   if (!call.plan->rotates() && call.facts.in_place) return;
   const Policy policy = policy_of(call, options);
-  const bool programmatic = options.programmatic && state.compute_capability >= 90;
   if (policy.vectors) {
     VectorArgs args;
     if (const auto grid = fill_args(call, state.pointers, policy, programmatic, args)) {
@@ -114,9 +115,10 @@ std::string policy_for(const DevicePlan& plan, std::span<const Rotation> rotatio
   const DeviceState& state = plan.state();
   (void)check_rotations(state.plan, rotations);
   const auto views = rotations.first(std::min(rotations.size(), kViewsOfLaunch));
-  return to_string(policy_of(prepare_call(state.plan, state.pointers, views, positions,
-                                          options.direction, state.compute_capability),
-                             options));
+  PreparedCall call = prepare_call(state.plan, state.pointers, views, positions, options.direction,
+                                   state.compute_capability);
+  call.facts.programmatic = options.programmatic && state.compute_capability >= 90;
+  return to_string(policy_of(call, options));
 }
 
 std::vector<std::string> policy_names() {

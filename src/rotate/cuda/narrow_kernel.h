@@ -60,7 +60,8 @@ struct PairChannels {
 };
 __device__ __forceinline__ PairChannels channels_of(bool interleaved, std::uint32_t pair,
                                                     std::uint32_t block_pairs) {
-  if (interleaved) return {2 * static_cast<std::int64_t>(pair), 2 * static_cast<std::int64_t>(pair) + 1};
+  if (interleaved)
+    return {2 * static_cast<std::int64_t>(pair), 2 * static_cast<std::int64_t>(pair) + 1};
   const std::int64_t first = pair + static_cast<std::int64_t>(pair / block_pairs) * block_pairs;
   return {first, first + block_pairs};
 }
@@ -95,21 +96,22 @@ __global__ void __launch_bounds__(512) rotate_channels(const __grid_constant__ A
     RowPosition row;
     Compute c, s;
     if constexpr (kTable) {
-      row = resolve_position(a.position, fetch_position(a.position, a.position.data, place.position),
-                             place.token);
+      row = resolve_position(
+          a.position, fetch_position(a.position, a.position.data, place.position), place.token);
       angles_of<V, Source::table, 1>(a.angle, a.position, a.row.pairs, row, place.position, pair,
-                                       frequencies, &c, &s);
+                                     frequencies, &c, &s);
     } else if (n.general != 0) {
       row = check_components(a.position, place.position);
       angles_of<V, Source::general, 1>(a.angle, a.position, a.row.pairs, row, place.position, pair,
                                        frequencies, &c, &s);
     } else {
-      row = resolve_position(a.position, fetch_position(a.position, a.position.data, place.position),
-                             place.token);
+      row = resolve_position(
+          a.position, fetch_position(a.position, a.position.data, place.position), place.token);
       angles_of<V, Source::integer, 1>(a.angle, a.position, a.row.pairs, row, place.position, pair,
                                        frequencies, &c, &s);
     }
-    if (row.bad && pair == 0 && live) atomicAdd(a.bad_rows, static_cast<unsigned long long>(n.heads));
+    if (row.bad && pair == 0 && live)
+      atomicAdd(a.bad_rows, static_cast<unsigned long long>(n.heads));
 
     for (std::uint32_t head = 0; head < n.heads; ++head) {
       const char* in = place.in + n.offset * view.in_channel;
@@ -146,7 +148,7 @@ __global__ void __launch_bounds__(512) rotate_channels(const __grid_constant__ A
 
 /// Copies whole rows, for layers without a rotary embedding.
 template <class Storage>
-__global__ void __launch_bounds__(512) copy_rows(const __grid_constant__ Args a) {
+__global__ void __launch_bounds__(128) copy_rows(const __grid_constant__ Args a) {
   if (a.programmatic != 0) {
     start_dependents();
     wait_for_predecessor();

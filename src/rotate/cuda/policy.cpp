@@ -11,7 +11,6 @@
 namespace ropewalk::cuda {
 namespace {
 
-
 std::int64_t chunk_bytes(const Policy& policy, Order order, std::int64_t size) {
   const std::int64_t bytes = 2 * policy.pairs * size;
   if (policy.full_row) return bytes;
@@ -138,8 +137,8 @@ Policy policy_from_name(std::string_view name) {
     require(take("sweep-"), "policy: expected \"narrow\" or a name like \"sweep-4x2-128\", got {}",
             name);
   }
-  const bool well_formed = number(policy.pairs) && take("x") && number(policy.heads) &&
-                           take("-") && number(policy.threads);
+  const bool well_formed = number(policy.pairs) && take("x") && number(policy.heads) && take("-") &&
+                           number(policy.threads);
   policy.full_row = well_formed && take("-row");
   require(well_formed && rest.empty() && policy.threads <= 512,
           "policy: expected \"narrow\" or a name like \"sweep-4x2-128\", got {}", name);

@@ -19,7 +19,7 @@ enum class Map : std::uint8_t {
 };
 
 struct Policy {
-  bool vectors = false;   ///< false: the narrow path, right for every view
+  bool vectors = false;  ///< false: the narrow path, right for every view
   Map map = Map::sweep;
   int pairs = 1;          ///< neighbouring pairs of a thread and head
   int heads = 1;          ///< of a thread; they share sines and cosines
@@ -40,24 +40,25 @@ struct Call {
   Order read = Order::half;
   Order write = Order::half;
   bool table = false;
-  bool general = false;          ///< several axes, or fractional positions
-  bool several_axes = false;     ///< given, one component each
+  bool general = false;       ///< several axes, or fractional positions
+  bool several_axes = false;  ///< given, one component each
   bool fractional = false;
   bool padding = false;
-  bool packed = false;           ///< cu_seqlens
+  bool packed = false;  ///< cu_seqlens
   bool in_place = false;
+  bool programmatic = false;     ///< in a chain of programmatic launches
   bool partial = false;          ///< the window is not the whole head
   bool computes_double = false;  ///< float64 inside although the data is not
   bool heads_inside = true;      ///< heads vary faster in memory than tokens
   bool channels_adjacent = true;
   std::int64_t pairs = 64;
   std::int64_t block_pairs = 64;
-  std::int64_t copied = 0;       ///< channels outside the window that are copied
-  std::int64_t alignment = 16;   ///< bytes, of every row and every part of one
-  std::int64_t tokens = 1;       ///< of all batch rows
+  std::int64_t copied = 0;         ///< channels outside the window that are copied
+  std::int64_t alignment = 16;     ///< bytes, of every row and every part of one
+  std::int64_t tokens = 1;         ///< of all batch rows
   std::int64_t heads[2] = {1, 0};  ///< of each tensor
-  std::int64_t bytes = 0;        ///< moved: read and written
-  std::int64_t rows = 1;         ///< of the largest tensor
+  std::int64_t bytes = 0;          ///< moved: read and written
+  std::int64_t rows = 1;           ///< of the largest tensor
 };
 
 /// Whether Source::plain serves the call (shapes.h).

@@ -12,7 +12,7 @@ namespace ropewalk::cuda {
 struct RowLanes {
   std::int64_t rotating = 0;
   std::int64_t copying = 0;
-  std::int64_t chunks = 0;       ///< outside the window
+  std::int64_t chunks = 0;  ///< outside the window
   std::int64_t chunk_bytes = 0;
 };
 [[nodiscard]] RowLanes row_lanes(const Call& call, const Policy& policy);
@@ -24,8 +24,7 @@ struct RowLanes {
 inline constexpr Policy kFallbacks[] = {
     {true, Map::sweep, 4, 4, 64, false},  {true, Map::sweep, 4, 2, 64, false},
     {true, Map::sweep, 2, 2, 128, false}, {true, Map::sweep, 2, 4, 128, false},
-    {true, Map::sweep, 1, 2, 128, false},
-    {true, Map::sweep, 4, 1, 256, false},
+    {true, Map::sweep, 1, 2, 128, false}, {true, Map::sweep, 4, 1, 256, false},
     {true, Map::sweep, 2, 1, 256, false}, {true, Map::sweep, 1, 4, 256, false},
     {true, Map::sweep, 1, 4, 512, false}, {true, Map::sweep, 1, 1, 512, false},
 };
@@ -53,7 +52,8 @@ constexpr bool is_plain_shape(const Call& call) {
 }
 
 /// Measured on an H200 (bench/results/cuda_policies_h200.jsonl: every policy in every case; docs/
-/// kernels.md has the ladder). Other cards take the same choice until somebody measures there.
+/// kernels.md has the ladder; of programmatic chains, cuda_ladder_h200.jsonl). Other cards take the
+/// same choice until somebody measures there.
 constexpr Policy preferred_16(const Call& call) {
   const bool half = call.read == Order::half;
   const std::int64_t kb = call.bytes >> 10;
@@ -63,6 +63,8 @@ constexpr Policy preferred_16(const Call& call) {
     return {true, Map::sweep, half ? 8 : 4, half ? 2 : 4, 64, false};
   }
   if (call.tokens <= 16 && kb <= 512) return {true, Map::tokens, 2, 1, half ? 256 : 128, false};
+  if (call.programmatic && kb <= 2 << 10) return {true, Map::sweep, 2, 2, 256, false};
+  if (call.programmatic && kb <= 9 << 10) return {true, Map::sweep, 2, 4, 128, false};
   if (call.tokens <= 128 && kb <= 2 << 10) return {true, Map::tokens, 2, 2, 256, false};
   if (kb <= 6 << 10) return {true, Map::sweep, 2, 4, 256, false};
   if (kb <= 9 << 10) return {true, Map::sweep, 2, 4, 128, false};

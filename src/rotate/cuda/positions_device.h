@@ -80,8 +80,8 @@ __device__ __forceinline__ RowPosition plain_position(const PositionArgs& a, std
 }
 
 /// One integer component, from what was fetched.
-__device__ __forceinline__ RowPosition resolve_position(const PositionArgs& a,
-                                                        std::int64_t fetched, std::int64_t token) {
+__device__ __forceinline__ RowPosition resolve_position(const PositionArgs& a, std::int64_t fetched,
+                                                        std::int64_t token) {
   RowPosition p;
   if (a.cu_seqlens != nullptr) {
     p = packed_position(a, token);

@@ -60,9 +60,7 @@ PositionArgs position_args(const PreparedCall& call, const DevicePointers& devic
 void set_orders(Call& facts, Pairing pairing, Direction direction) {
   switch (pairing) {
     case Pairing::half: return;
-    case Pairing::interleaved:
-      facts.read = facts.write = Order::interleaved;
-      return;
+    case Pairing::interleaved: facts.read = facts.write = Order::interleaved; return;
     case Pairing::interleaved_to_half:
       (direction == Direction::forward ? facts.read : facts.write) = Order::interleaved;
   }
@@ -98,8 +96,8 @@ void check_alignment(const PreparedCall& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
     const auto& [in, out] = call.views[i];
     const auto size = size_of(in.dtype);
-    const auto address = reinterpret_cast<std::uintptr_t>(in.data) |
-                         reinterpret_cast<std::uintptr_t>(out.data);
+    const auto address =
+        reinterpret_cast<std::uintptr_t>(in.data) | reinterpret_cast<std::uintptr_t>(out.data);
     require(address % size == 0, "rotations[{}]: expected addresses that are multiples of {}", i,
             size);
   }
@@ -114,8 +112,8 @@ void fill_row(const PreparedCall& call, const Policy& policy, RowArgs& row) {
   row.lanes = static_cast<std::uint32_t>(lanes.rotating);
   row.copy_lanes = static_cast<std::uint32_t>(lanes.copying);
   row.copy_chunks = static_cast<std::uint32_t>(lanes.chunks);
-  row.copy_before = static_cast<std::uint32_t>(
-      facts.copied > 0 ? call.plan->window().offset * size : 0);
+  row.copy_before =
+      static_cast<std::uint32_t>(facts.copied > 0 ? call.plan->window().offset * size : 0);
   row.window = static_cast<std::uint32_t>(2 * facts.pairs * size);
   row.half = static_cast<std::uint32_t>(facts.block_pairs * size);
 }
@@ -141,7 +139,8 @@ Grid fill_narrow(const PreparedCall& call, std::int64_t heads, Args& args) {
   n.head_dim = call.plan->head_dim();
   n.general = facts.general ? 1 : 0;
   Grid grid;
-  const std::int64_t lanes = call.plan->rotates() ? facts.pairs : std::min<std::int64_t>(n.head_dim, 128);
+  const std::int64_t lanes =
+      call.plan->rotates() ? facts.pairs : std::min<std::int64_t>(n.head_dim, 128);
   grid.threads_x = static_cast<std::uint32_t>(lanes);
   grid.threads_y = std::max(1u, 128u / grid.threads_x);
   const auto blocks = [&](const ViewArgs& view) {
@@ -191,8 +190,8 @@ AngleArgs angle_args(const PreparedCall& call, const DevicePointers& device) {
 /// one sweep through memory instead of two with gaps.
 bool join_heads(Rotation& q, const Rotation& k) {
   const auto beside = [](const auto& a, const auto& b) {
-    const std::int64_t step = a.size[kHead] * a.stride[kHead] *
-                              static_cast<std::int64_t>(size_of(a.dtype));
+    const std::int64_t step =
+        a.size[kHead] * a.stride[kHead] * static_cast<std::int64_t>(size_of(a.dtype));
     return a.stride == b.stride &&
            reinterpret_cast<std::uintptr_t>(a.data) + static_cast<std::uintptr_t>(step) ==
                reinterpret_cast<std::uintptr_t>(b.data);
@@ -235,9 +234,9 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
   set_orders(facts, plan.pairing(), direction);
   facts.table = call.table;
   facts.several_axes = positions.axes > 1;
-  facts.fractional = positions.kind == Positions::Kind::per_token &&
-                     (positions.type == Positions::Type::float32 ||
-                      positions.type == Positions::Type::float64);
+  facts.fractional =
+      positions.kind == Positions::Kind::per_token &&
+      (positions.type == Positions::Type::float32 || positions.type == Positions::Type::float64);
   facts.general = facts.several_axes || facts.fractional;
   facts.padding = positions.padding.has_value();
   facts.packed = positions.kind == Positions::Kind::packed;
@@ -302,8 +301,8 @@ std::optional<Grid> fill_args(const PreparedCall& call, const DevicePointers& de
   args.view[1].size0 = 0;  // where there is one tensor, no group of a second is live
   for (std::size_t i = 0; i < call.count; ++i) {
     const auto& [in, out] = call.views[i];
-    const auto dimensions = row_dimensions(call.views[i], strides, policy.heads,
-                                           policy.map == Map::tokens);
+    const auto dimensions =
+        row_dimensions(call.views[i], strides, policy.heads, policy.map == Map::tokens);
     VectorView& view = args.view[i];
     if (!fill_view(dimensions, view)) return std::nullopt;
     const std::int64_t in_head = in.stride[kHead] * size;

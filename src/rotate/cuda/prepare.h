@@ -16,9 +16,9 @@ namespace ropewalk::cuda {
 
 /// What the device holds of a plan or table.
 struct DevicePointers {
-  AngleArgs angle;                          ///< pointers alone
+  AngleArgs angle;  ///< pointers alone
   unsigned long long* bad_rows = nullptr;
-  std::int64_t table_rows = 0;              ///< 0: no table
+  std::int64_t table_rows = 0;  ///< 0: no table
   bool table_is_double = false;
 };
 

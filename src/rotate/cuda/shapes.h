@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "rotate/cuda/policy.h"
 #include "ropewalk/types.h"
+#include "rotate/cuda/policy.h"
 
 namespace ropewalk::cuda {
 
@@ -43,14 +43,13 @@ inline constexpr VectorShape kShapes16Half[] = {
 };
 inline constexpr VectorShape kShapes16Interleaved[] = {
     {Source::plain, Map::tokens, 2, 1, false},  {Source::plain, Map::tokens, 2, 2, false},
-    {Source::plain, Map::sweep, 2, 1, false},
-    {Source::plain, Map::sweep, 2, 2, false},   {Source::plain, Map::sweep, 2, 4, false},
-    {Source::plain, Map::sweep, 4, 1, false},   {Source::plain, Map::sweep, 4, 2, false},
-    {Source::plain, Map::sweep, 4, 4, false},   {Source::integer, Map::sweep, 1, 4, false},
-    {Source::integer, Map::sweep, 2, 4, false}, {Source::integer, Map::sweep, 4, 1, false},
-    {Source::integer, Map::sweep, 4, 4, false}, {Source::axes, Map::sweep, 4, 4, false},
-    {Source::general, Map::sweep, 4, 1, false}, {Source::general, Map::sweep, 4, 4, false},
-    {Source::table, Map::sweep, 4, 1, false},
+    {Source::plain, Map::sweep, 2, 1, false},   {Source::plain, Map::sweep, 2, 2, false},
+    {Source::plain, Map::sweep, 2, 4, false},   {Source::plain, Map::sweep, 4, 1, false},
+    {Source::plain, Map::sweep, 4, 2, false},   {Source::plain, Map::sweep, 4, 4, false},
+    {Source::integer, Map::sweep, 1, 4, false}, {Source::integer, Map::sweep, 2, 4, false},
+    {Source::integer, Map::sweep, 4, 1, false}, {Source::integer, Map::sweep, 4, 4, false},
+    {Source::axes, Map::sweep, 4, 4, false},    {Source::general, Map::sweep, 4, 1, false},
+    {Source::general, Map::sweep, 4, 4, false}, {Source::table, Map::sweep, 4, 1, false},
     {Source::table, Map::sweep, 4, 4, false},
 };
 inline constexpr VectorShape kShapes32[] = {

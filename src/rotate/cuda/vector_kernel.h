@@ -7,6 +7,7 @@
 
 #include "rotate/cuda/angles_device.h"
 #include "rotate/cuda/arguments.h"
+#include "rotate/cuda/full_row.h"
 #include "rotate/cuda/lanes.h"
 #include "rotate/cuda/policy.h"
 #include "rotate/cuda/programmatic.h"
@@ -24,9 +25,9 @@ struct VectorTraits {
   static constexpr Order kWrite = kWrite_;
   static constexpr Source kSource = kSource_;
   static constexpr Map kMap = kMap_;
-  static constexpr int kPairs = kPairs_;      ///< of a thread and head
-  static constexpr int kHeads = kHeads_;      ///< of a thread
-  static constexpr bool kFullRow = kFullRow_; ///< half pairing by shuffles
+  static constexpr int kPairs = kPairs_;       ///< of a thread and head
+  static constexpr int kHeads = kHeads_;       ///< of a thread
+  static constexpr bool kFullRow = kFullRow_;  ///< half pairing by shuffles
   static constexpr bool kMixed = kRead != kWrite;
   static constexpr bool kPlain = kSource == Source::plain;
 
@@ -42,7 +43,8 @@ struct VectorTraits {
   static constexpr int kWrites = kBytes / kWriteBytes;
 };
 
-/// Bytes from the first channel of the window to a thread's first chunk, and from there to its next.
+/// Bytes from the first channel of the window to a thread's first chunk, and from there to its
+/// next.
 struct Spot {
   std::int32_t first;
   std::int32_t next;
@@ -178,46 +180,6 @@ __device__ __forceinline__ void rotate_chunks(std::uint32_t step, const Chunk<T:
   }
 }
 
-/// Half pairing over full rows: a lane holds 2 · kPairs neighbouring channels and its partner the
-/// other channels of the same pairs. Each evaluates half of their angles and the two exchange them.
-template <class T>
-struct FullRow {
-  using V = typename T::V;
-  using Real = typename V::Real;
-  static constexpr int n = T::kPairs;
-  Real c[2 * n], s[2 * n];  ///< s signed for this lane: its output is own · c + partner · s
-  std::uint32_t partner;
-
-  __device__ __forceinline__ void exchange(const Real* own_c, const Real* own_s, bool upper) {
-#pragma unroll
-    for (int i = 0; i < n; ++i) {
-      const Real other_c = __shfl_xor_sync(~0u, own_c[i], partner);
-      const Real other_s = __shfl_xor_sync(~0u, own_s[i], partner);
-      c[i] = upper ? other_c : own_c[i];
-      c[n + i] = upper ? own_c[i] : other_c;
-      s[i] = upper ? other_s : -own_s[i];
-      s[n + i] = upper ? own_s[i] : -other_s;
-    }
-  }
-
-  /// x0·c − x1·s and x1·c + x0·s are one expression once s has its sign; the bits are the same,
-  /// since negation rounds nothing.
-  __device__ __forceinline__ Chunk<T::kBytes> rotate(const Chunk<T::kBytes>& own,
-                                                     bool rotates) const {
-    Chunk<T::kBytes> other;
-#pragma unroll
-    for (int w = 0; w < T::kBytes / 4; ++w) {
-      other.word[w] = __shfl_xor_sync(~0u, own.word[w], partner);
-    }
-    Real x[2 * n], z[2 * n], y[2 * n];
-    unpack<typename T::Storage>(own, x);
-    unpack<typename T::Storage>(other, z);
-#pragma unroll
-    for (int i = 0; i < 2 * n; ++i) y[i] = Fused<V>::sum_of_products(x[i], c[i], z[i], s[i]);
-    return rotates ? pack<typename T::Storage, T::kBytes>(y) : own;
-  }
-};
-
 /// What a thread knows once its loads are on their way.
 template <class T>
 struct Rows {
@@ -226,9 +188,9 @@ struct Rows {
   const char* in;
   char* out;
   std::int32_t in_head, out_head;
-  std::int32_t heads;          ///< of this thread; fewer than kHeads in a ragged group
-  std::int32_t index;          ///< into the position array
-  std::int64_t fetched;        ///< what it holds there
+  std::int32_t heads;    ///< of this thread; fewer than kHeads in a ragged group
+  std::int32_t index;    ///< into the position array
+  std::int64_t fetched;  ///< what it holds there
   std::int32_t token;
   bool live;
 
@@ -262,10 +224,9 @@ struct Rows {
     if constexpr (T::kSource != Source::general && T::kSource != Source::axes) {
       fetched = fetch_position(a.position, a.position_data, index);
     }
-    const std::int64_t offset =
-        T::kMap == Map::sweep && (a.flags & kLinear) != 0
-            ? static_cast<std::int64_t>(live ? g : 0) * view.in0
-            : along(place, view.in0, view.in1, view.in2, three);
+    const std::int64_t offset = T::kMap == Map::sweep && (a.flags & kLinear) != 0
+                                    ? static_cast<std::int64_t>(live ? g : 0) * view.in0
+                                    : along(place, view.in0, view.in1, view.in2, three);
     in = a.in[kView] + offset;
     in_head = view.in_head;
     heads = T::kHeads;
@@ -298,7 +259,9 @@ template <class T>
 __device__ __forceinline__ void finish(const VectorArgs& a, Rows<T>& rows, const RowPosition& row,
                                        bool rotates, const typename T::Compute* c,
                                        const typename T::Compute* s) {
-  const auto out_of = [&](int h) { return rows.out + static_cast<std::int64_t>(h) * rows.out_head; };
+  const auto out_of = [&](int h) {
+    return rows.out + static_cast<std::int64_t>(h) * rows.out_head;
+  };
   if constexpr (T::kFullRow) {
     FullRow<T> full;
     full.partner = a.lanes / 2;
@@ -383,8 +346,8 @@ __global__ void __launch_bounds__(kMostThreads<T>, kLeastBlocks<T>)
     row = resolve_position(a.position, rows.fetched, rows.token);
   }
   Real c[T::kPairs], s[T::kPairs];
-  angles_of<V, T::kSource, T::kPairs>(a.angle, a.position, a.row.pairs, row, rows.index,
-                                      first_pair, frequencies, c, s);
+  angles_of<V, T::kSource, T::kPairs>(a.angle, a.position, a.row.pairs, row, rows.index, first_pair,
+                                      frequencies, c, s);
   if ((a.flags & kProgrammatic) != 0) {
     wait_for_predecessor();
     rows.load();
