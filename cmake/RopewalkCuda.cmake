@@ -1,7 +1,8 @@
-# The CUDA kernels. AUTO builds them where nvcc is found; without it the build is CPU-only and says
-# so. Older cards than compute capability 7.5 are refused at run time, by name.
+# The CUDA kernels. AUTO builds them where nvcc and a GPU are found, for that GPU alone; otherwise the
+# build is CPU-only and says why. ON builds them for every card since compute capability 7.5; older
+# ones are refused at run time, by name.
+set(ROPEWALK_HAVE_CUDA OFF)
 if(ROPEWALK_CUDA STREQUAL "OFF")
-  set(ROPEWALK_HAVE_CUDA OFF)
   return()
 endif()
 
@@ -12,12 +13,19 @@ if(NOT CMAKE_CUDA_COMPILER)
     message(FATAL_ERROR "ROPEWALK_CUDA=ON: nvcc was not found; set CMAKE_CUDA_COMPILER")
   endif()
   message(STATUS "nvcc not found: building for the CPU alone")
-  set(ROPEWALK_HAVE_CUDA OFF)
+  return()
+endif()
+if(ROPEWALK_CUDA STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl)
+  message(STATUS "nvcc found, but no GPU: building for the CPU alone (ROPEWALK_CUDA=ON builds the kernels)")
   return()
 endif()
 
-set(ROPEWALK_CUDA_ARCHITECTURES
-  "75-real;80-real;86-real;89-real;90-real;100-real;120-real;120-virtual"
+if(ROPEWALK_CUDA STREQUAL "AUTO")
+  set(architectures native)
+else()
+  set(architectures "75-real;80-real;86-real;89-real;90-real;100-real;120-real;120-virtual")
+endif()
+set(ROPEWALK_CUDA_ARCHITECTURES ${architectures}
   CACHE STRING "Machine code for these compute capabilities, PTX for the newest")
 set(CMAKE_CUDA_ARCHITECTURES ${ROPEWALK_CUDA_ARCHITECTURES})
 enable_language(CUDA)

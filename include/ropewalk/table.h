@@ -27,9 +27,10 @@ class ROPEWALK_API RotaryTable {
   RotaryTable(RotaryPlan plan, std::int64_t rows, Dtype dtype);
 
   /// A table the user brings: rows × pairs values each, row-major, amplitude included.
-  RotaryTable(RotaryPlan plan, std::span<const float> cos, std::span<const float> sin, Dtype dtype);
+  RotaryTable(const RotaryPlan& plan, std::span<const float> cos, std::span<const float> sin,
+              Dtype dtype);
   /// The same from doubles, kept as such where the rotation computes in double.
-  RotaryTable(RotaryPlan plan, std::span<const double> cos, std::span<const double> sin,
+  RotaryTable(const RotaryPlan& plan, std::span<const double> cos, std::span<const double> sin,
               Dtype dtype);
 
   [[nodiscard]] const RotaryPlan& plan() const noexcept { return plan_; }

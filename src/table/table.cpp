@@ -101,14 +101,14 @@ RotaryTable::RotaryTable(RotaryPlan plan, std::int64_t rows, Dtype dtype)
   }
 }
 
-RotaryTable::RotaryTable(RotaryPlan plan, std::span<const float> cos, std::span<const float> sin,
-                         Dtype dtype)
+RotaryTable::RotaryTable(const RotaryPlan& plan, std::span<const float> cos,
+                         std::span<const float> sin, Dtype dtype)
     : RotaryTable(plan, dtype, rows_of_user_table(plan, cos, sin)) {
   assign(cos, sin);
 }
 
-RotaryTable::RotaryTable(RotaryPlan plan, std::span<const double> cos, std::span<const double> sin,
-                         Dtype dtype)
+RotaryTable::RotaryTable(const RotaryPlan& plan, std::span<const double> cos,
+                         std::span<const double> sin, Dtype dtype)
     : RotaryTable(plan, dtype, rows_of_user_table(plan, cos, sin)) {
   assign(cos, sin);
 }

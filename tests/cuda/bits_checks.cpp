@@ -161,6 +161,40 @@ void check_policies(Report& report, const CheckOptions& options) {
   }
 }
 
+void check_odd_rows(Report& report, const CheckOptions& options) {
+  // Rows and windows that only narrow chunks fit, with heads that leave the groups of a thread
+  // incomplete: two heads are one group of four, however many tokens there are.
+  struct Window {
+    std::int64_t head_dim, rotary_dim, offset;
+  };
+  const std::array<Window, 8> windows{{{66, 64, 0},
+                                       {66, 64, 2},
+                                       {34, 32, 0},
+                                       {34, 32, 2},
+                                       {80, 64, 8},
+                                       {130, 128, 0},
+                                       {130, 128, 2},
+                                       {65, 64, 1}}};
+  const std::vector<verify::QkShape> rows{
+      {2, 37, 6, 2, 0}, {1, 19, 5, 1, 0}, {3, 2, 7, 3, 0}, {1, 1, 6, 2, 0}};
+  const std::size_t taken = options.reduced ? 1 : rows.size();
+  for (const Dtype dtype : kDtypes) {
+    report.section(fmt::format("rows of odd lengths, {}, bits of the CPU", name_of(dtype)), [&] {
+      for (const Pairing pairing :
+           {Pairing::half, Pairing::interleaved, Pairing::interleaved_to_half}) {
+        for (const Window& window : windows) {
+          for (const verify::QkShape& shape : std::span(rows).first(taken)) {
+            for (const Layout layout : {Layout::bthd, Layout::bhtd}) {
+              check_shape(report, {window.head_dim, window.rotary_dim, window.offset, shape}, dtype,
+                          pairing, layout, options);
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
 void check_tables(Report& report, const CheckOptions& options) {
   report.section("tables, every arithmetic, bits of the CPU", [&] {
     for (const Arithmetic arithmetic :

@@ -46,6 +46,7 @@ struct CheckOptions {
 };
 
 void check_matrix(Report& report, const CheckOptions& options);
+void check_odd_rows(Report& report, const CheckOptions& options);
 void check_policies(Report& report, const CheckOptions& options);
 void check_tables(Report& report, const CheckOptions& options);
 void check_positions(Report& report, const CheckOptions& options);

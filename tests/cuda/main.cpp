@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   }
   fmt::print("{}, seed {}\n", cuda::devices().front().name, options.seed);
   testing::Report report;
+  testing::check_odd_rows(report, options);
   testing::check_policies(report, options);
   testing::check_tables(report, options);
   testing::check_positions(report, options);

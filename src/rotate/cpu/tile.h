@@ -190,7 +190,7 @@ inline void rotate_plain_row(const TileArgs& args, std::int64_t token, std::int6
 
 /// Fetches what comes about 4 KiB later in the order of the loops; in memory order that is 4 KiB
 /// further on, in runs of one head the row of a later token or of the next head: such runs are too
-/// short for the processor to foresee. Worth 10 to 90 % out of cache on a Zen 5 (docs/kernels.md).
+/// short for the processor to foresee. Worth 10 to 90 % out of cache on a Zen 5 (docs/cpu.md).
 /// Forced inline, because GCC drops calls of a function that does nothing but prefetch.
 template <class T>
 ROPEWALK_HD void prefetch_ahead(const TileArgs& args, std::int64_t token, std::int64_t head) {
