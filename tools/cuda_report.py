@@ -40,7 +40,9 @@ def kernels_in(lines):
 
 def fatbin_bytes(library):
     """Bytes of device code in an object file, library or program."""
-    text = subprocess.run(["size", "-A", library], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["size", "-A", library], capture_output=True, text=True, check=True
+    ).stdout
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(".nv_fatbin"))
 
 
@@ -53,13 +55,19 @@ def main():
     with open(arguments.log, encoding="utf-8", errors="replace") as log:
         kernels = list(kernels_in(log))
     if not kernels:
-        sys.exit(f"{arguments.log}: describes no kernel; was it built with ROPEWALK_CUDA_REPORT=ON?")
+        sys.exit(
+            f"{arguments.log}: describes no kernel; was it built with ROPEWALK_CUDA_REPORT=ON?"
+        )
     failed = False
     print(f"{'architecture':<14}{'kernels':>8}{'registers: median':>20}{'most':>6}{'spilling':>10}")
-    for architecture in sorted({k.architecture for k in kernels}, key=lambda a: int(re.sub(r"\D", "", a))):
+    for architecture in sorted(
+        {k.architecture for k in kernels}, key=lambda a: int(re.sub(r"\D", "", a))
+    ):
         own = sorted(k.registers for k in kernels if k.architecture == architecture)
         spilling = [k for k in kernels if k.architecture == architecture and k.spilled]
-        print(f"{architecture:<14}{len(own):>8}{own[len(own) // 2]:>20}{own[-1]:>6}{len(spilling):>10}")
+        print(
+            f"{architecture:<14}{len(own):>8}{own[len(own) // 2]:>20}{own[-1]:>6}{len(spilling):>10}"
+        )
         for kernel in spilling:
             print(f"  spills {kernel.spilled} bytes: {kernel.name}")
         failed |= bool(spilling) or own[-1] > arguments.budget

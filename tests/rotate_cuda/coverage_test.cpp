@@ -75,8 +75,8 @@ void expect_aligned(const PreparedCall& call, const Policy& policy) {
   const std::int64_t end = window + call.plan->rotary_dim() * size;
   for (const bool read : {true, false}) {
     std::int64_t bytes = 0;
-    std::vector<std::int64_t> at = starts(
-        call.facts, policy, read ? call.facts.read : call.facts.write, size, bytes);
+    std::vector<std::int64_t> at =
+        starts(call.facts, policy, read ? call.facts.read : call.facts.write, size, bytes);
     for (std::int64_t& a : at) a += window;
     if (call.facts.copied > 0) {
       for (std::int64_t b = 0; b < window; b += bytes) at.push_back(b);
@@ -109,7 +109,8 @@ std::vector<std::int64_t> visited_rows(const VectorArgs& args, std::size_t i, co
       i1 %= view.size1;
     }
     const bool linear = !in_tokens && (args.flags & kLinear) != 0;
-    const std::int64_t first = linear ? g * view.in0 : i0 * view.in0 + i1 * view.in1 + i2 * view.in2;
+    const std::int64_t first =
+        linear ? g * view.in0 : i0 * view.in0 + i1 * view.in1 + i2 * view.in2;
     std::int64_t heads = policy.heads;
     if ((args.flags & kRaggedHeads) != 0) {
       const std::int64_t indices[] = {i0, i1, i2, 0};
@@ -151,20 +152,18 @@ void check_rows(Dtype dtype, Pairing pairing, const Window& window, const verify
   std::vector<Rotation> rotations;
   for (const std::int64_t heads : {rows.query_heads, rows.key_heads}) {
     const std::int64_t apart = static_cast<std::int64_t>(rotations.size()) << 30;
-    const TensorView in = view_of_shape(layout, dtype, rows.batch, rows.tokens, heads,
-                                        window.head_dim, apart + at);
+    const TensorView in =
+        view_of_shape(layout, dtype, rows.batch, rows.tokens, heads, window.head_dim, apart + at);
     TensorView out = in;
     if (!in_place) out.data = static_cast<char*>(in.data) + (std::int64_t{1} << 34);
     rotations.push_back({in, out});
   }
   const Positions positions = Positions::from_offset(1000);
-  const PreparedCall call =
-      prepare_call(plan, {}, rotations, positions, Direction::forward, 90);
-  SCOPED_TRACE(fmt::format("{} {} D {} R {}+{} {} {}x{} tokens {}+{} heads {} at {}",
-                           name_of(dtype), name_of(pairing), window.head_dim, window.rotary_dim,
-                           window.offset, name_of(layout), rows.batch, rows.tokens,
-                           rows.query_heads, rows.key_heads,
-                           in_place ? "in place" : "out of place", at));
+  const PreparedCall call = prepare_call(plan, {}, rotations, positions, Direction::forward, 90);
+  SCOPED_TRACE(fmt::format(
+      "{} {} D {} R {}+{} {} {}x{} tokens {}+{} heads {} at {}", name_of(dtype), name_of(pairing),
+      window.head_dim, window.rotary_dim, window.offset, name_of(layout), rows.batch, rows.tokens,
+      rows.query_heads, rows.key_heads, in_place ? "in place" : "out of place", at));
   for (const Policy& policy : policies_for(call.facts)) {
     expect_aligned(call, policy);
     expect_every_row_once(call, policy);

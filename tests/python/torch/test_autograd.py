@@ -25,6 +25,7 @@ def moved(kind, device):
     return {name: v.to(device) if isinstance(v, torch.Tensor) else v for name, v in kind().items()}
 
 
+# Bug21
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradcheck(kind, pairing, device):
@@ -57,6 +58,7 @@ def test_gradcheck_of_several_axes(configs):
     assert gradcheck(lambda x: ropewalk.rotate(x, plan=plan, positions=positions), x)
 
 
+# Bug21
 def test_known_gradients():
     x = torch.tensor([1.0, 2.0, 3.0, 4.0]).view(1, 1, 1, 4)
     expected = {
@@ -74,6 +76,7 @@ def test_known_gradients():
         assert torch.equal(y, ropewalk.RotaryEmbedding(4, pairing=pairing)(x, offset=1))
 
 
+# Bug21
 def test_strided_and_expanded_gradients(rotary, device):
     x = torch.randn(2, 4, 5, 16, device=device, requires_grad=True)
     gradients = {

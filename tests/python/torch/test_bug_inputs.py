@@ -16,6 +16,7 @@ def pair_zero(rotary, positions, device="cpu"):
     return cos[:, 0].cpu(), sin[:, 0].cpu()
 
 
+# Bug1
 def test_integer_positions_stay_integers(device):
     rotary = ropewalk.RotaryEmbedding(128, base=1e6)
     with torch.autocast(device, torch.bfloat16):
@@ -27,6 +28,7 @@ def test_integer_positions_stay_integers(device):
     assert rows.unique(dim=0).size(0) == 65536
 
 
+# Bug2
 def test_frequencies_and_products_stay_exact_in_half_modules():
     rotary = ropewalk.RotaryEmbedding(32).half()
     cos, _ = rotary.cos_sin(2048)
@@ -36,6 +38,7 @@ def test_frequencies_and_products_stay_exact_in_half_modules():
     assert (cos.double() - angles.cos()).abs().max() < TRIG
 
 
+# Bug3
 def test_autocast_does_not_touch_angles(device):
     rotary = ropewalk.RotaryEmbedding(64)
     x = torch.randn(1, 2, 512, 64, device=device)
@@ -48,6 +51,7 @@ def test_autocast_does_not_touch_angles(device):
     assert (step - 1).abs().max() < 4 * TRIG
 
 
+# Bug14
 def test_axes_of_size_one(device):
     rotary = ropewalk.RotaryEmbedding(256)
     y = rotary(torch.ones(2, 16, 1, 256, device=device), offset=6)
@@ -59,6 +63,7 @@ def test_axes_of_size_one(device):
     assert torch.equal(y[0], y[1]) and (y != 0).all()
 
 
+# Bug14
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 def test_small_sizes_and_shared_keys(layout, device):
     rotary = ropewalk.RotaryEmbedding(16, layout=layout)
@@ -76,6 +81,7 @@ def test_small_sizes_and_shared_keys(layout, device):
         assert torch.equal(joined, torch.cat([got_k] * 2, dim=1 if layout == "bhtd" else 2))
 
 
+# Bug15
 def test_strided_views(device):
     rotary = ropewalk.RotaryEmbedding(64, layout="thd")
     parent_q = torch.randn(8 * 16384, device=device)
@@ -97,12 +103,14 @@ def test_strided_views(device):
     assert torch.equal(rotary(expanded), rotary(expanded.contiguous()))
 
 
+# Bug15
 def test_expanded_tensors_cannot_be_written(rotary):
     x = torch.randn(1, 1, 3, 16).expand(1, 2, 3, 16)
     with pytest.raises(RuntimeError, match="overlap"):
         torch.ops.ropewalk.rotate_(x, None, rotary.plan.text)
 
 
+# Bug16
 @pytest.mark.parametrize("position", [-1, 8, 2**31, -(2**31), 2**32])
 def test_positions_outside_a_table(position):
     plan = ropewalk.make_plan(16)
@@ -114,6 +122,7 @@ def test_positions_outside_a_table(position):
     assert (out == 7.0).all()
 
 
+# Bug16
 def test_offsets_outside_a_table_and_other_integers():
     plan = ropewalk.make_plan(16)
     table = torch.rand(8, 8)
@@ -131,6 +140,7 @@ def test_offsets_outside_a_table_and_other_integers():
             ropewalk.rotate(x, plan=plan, cos=table, sin=table, positions=wide.to(refused))
 
 
+# Bug23
 def test_head_counts_and_canaries(device):
     rotary = ropewalk.RotaryEmbedding(16, layout="bthd")
     for heads, key_heads in itertools.product((1, 3, 5, 6, 7, 12, 63), (1, 3)):
@@ -145,6 +155,7 @@ def test_head_counts_and_canaries(device):
         assert (buffer[:, 5] == 9.0).all()
 
 
+# Bug24
 def test_both_sides_of_every_size_switch(device):
     """One row more or less, in the batch or alone, gives the same bits."""
     rotary = ropewalk.RotaryEmbedding(64, layout="thd")
@@ -153,6 +164,7 @@ def test_both_sides_of_every_size_switch(device):
         assert torch.equal(rotary(x)[:tokens], rotary(x[:tokens]))
 
 
+# Bug25
 def test_shifts_compose(device):
     rotary = ropewalk.RotaryEmbedding(64)
     x = torch.randn(1, 2, 4, 64, device=device)

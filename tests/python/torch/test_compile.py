@@ -32,6 +32,7 @@ def data(tokens, device, grad=False):
     return q, k
 
 
+# Bug22
 @pytest.mark.parametrize("grad", [False, True])
 def test_one_compilation_over_lengths_and_offsets(rotary, grad, device):
     counter = CompileCounterWithBackend("inductor")
@@ -127,6 +128,7 @@ def exported(tmp_path):
     return torch.export.load(tmp_path / "model.pt2")
 
 
+# Bug22
 def test_export_with_dynamic_length(tmp_path):
     program = exported(tmp_path)
     for tokens in (2, 33, 1000):

@@ -30,12 +30,14 @@ LIVES = {
 }
 
 
+# Bug20
 @pytest.mark.parametrize("life", LIVES)
 def test_lives(life, x, rotary):
     assert torch.equal(LIVES[life]()(x), rotary(x))
     assert LIVES[life]().plan == rotary.plan
 
 
+# Bug20
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_contexts_around_construction(dtype, x, rotary):
     default = torch.get_default_dtype()
@@ -52,11 +54,13 @@ def test_contexts_around_construction(dtype, x, rotary):
     assert torch.equal(built(x), rotary(x)) and cos.device.type == "cpu"
 
 
+# Bug20
 def test_meta_tensors(rotary):
     q, k = rotary(torch.empty(1, 2, 3, 16, device="meta"), torch.empty(1, 1, 3, 16, device="meta"))
     assert q.is_meta and q.shape == (1, 2, 3, 16) and k.shape == (1, 1, 3, 16)
 
 
+# Bug20
 def test_state_dict_is_empty_and_stray_keys_are_ignored():
     class Model(torch.nn.Module):
         def __init__(self):
@@ -93,6 +97,7 @@ def test_caches_are_for_looking():
         assert torch.equal(other.sin_cache, rotary.sin_cache)
 
 
+# Bug20
 def test_plans_that_differ_share_nothing():
     make = ropewalk.make_plan
     plans = [make(32), make(32, base=10001.0), make(32, rotary_dim=16), make(32, pairing="interleaved"),
