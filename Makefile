@@ -31,7 +31,10 @@ bench: setup $(BUILD_DIR)/build.ninja ## Time rotations beside copying (ARGS="--
 	@cmake --build $(BUILD_DIR) -j $(JOBS) --target ropewalk_cli
 	@$(BUILD_DIR)/cli/ropewalk bench $(ARGS)
 
-test: setup-python build ## C++ and Python tests, ruff, layers, the bug map; one closing line
+test: setup-python ## Every test: C++, Python, PyTorch, lint, layers, the bug map; one closing line
+	@cmake -S . -B $(BUILD_DIR) -G Ninja -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
+		-DROPEWALK_TORCH=ON -DROPEWALK_PYTHON=$(CURDIR)/$(PYTHON)
+	@cmake --build $(BUILD_DIR) -j $(JOBS)
 	@BUILD_DIR=$(BUILD_DIR) JOBS=$(JOBS) tools/test.sh
 
 format: ## clang-format and ruff over what git knows
