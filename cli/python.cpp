@@ -21,10 +21,10 @@ struct PythonCommand {
   const char* description;
 };
 constexpr std::array kCommands{
-    PythonCommand{"plot", "Plot frequencies, angles and errors (Python package)"},
-    PythonCommand{"profile", "Profile GPU kernels (Python package)"},
-    PythonCommand{"lab", "The kernel ladder, step by step (Python package)"},
-    PythonCommand{"convert-pairing", "Permute weights between pairings (Python package)"},
+    PythonCommand{"plot", "Plot frequencies, angles and errors (not in this version)"},
+    PythonCommand{"profile", "Profile GPU kernels (not in this version)"},
+    PythonCommand{"lab", "The kernel ladder, step by step (not in this version)"},
+    PythonCommand{"convert-pairing", "Permute weights between pairings (not in this version)"},
 };
 
 /// Does `python3 -c "import ropewalk"` succeed?
@@ -70,7 +70,7 @@ int forward_to_python(int argc, char** argv) {
   }
   fmt::print(stderr,
              "ropewalk: {}: lives in the Python package, which `python3` does not import; "
-             "install it with `python3 -m pip install ropewalk`\n",
+             "install it from the source tree: `pip install --no-build-isolation .`\n",
              argv[1]);
   return kUsage;
 }

@@ -23,6 +23,7 @@ struct Arguments {
   std::string positions = "0";
   std::string layout = "bthd";
   bool inverse = false;
+  bool fractional = false;
   bool json = false;
   PlanArguments plan;
   ExecutionArguments execution;
@@ -70,7 +71,7 @@ class TensorRotator {
   TensorRotator(const Arguments& arguments, const RotaryPlan& plan, const SafetensorsReader& file)
       : arguments_(arguments),
         plan_(plan),
-        positions_(arguments.positions, file),
+        positions_(arguments.positions, arguments.fractional, file),
         on_cuda_(is_cuda(arguments.device)) {
     options_.direction = arguments.inverse ? Direction::inverse : Direction::forward;
     options_.threads = arguments.execution.threads;
@@ -193,6 +194,8 @@ void add_rotate(CLI::App& app, Work& chosen) {
   command->add_option("--layout", arguments->layout, "Order of the dimensions")
       ->check(CLI::IsMember({"bthd", "bhtd", "thd"}))
       ->capture_default_str();
+  command->add_flag("--fractional", arguments->fractional,
+                    "Allow a tensor of float positions (F32 or F64), as vision models have");
   command->add_flag("--inverse", arguments->inverse, "Rotate back");
   add_plan_options(*command, arguments->plan);
   add_execution_options(*command, arguments->execution);

@@ -48,13 +48,18 @@ TensorView view_of(const SafetensorsEntry& tensor, std::byte* data, const std::s
                           : bthd(data, dtype, batch, outer, inner, channels);
 }
 
-PositionSource::PositionSource(const std::string& text, const SafetensorsReader& file)
+PositionSource::PositionSource(const std::string& text, bool fractional,
+                               const SafetensorsReader& file)
     : start_(integer_of(text)), name_(text) {
   if (start_) return;
   const SafetensorsEntry* tensor = file.find(text);
   require(tensor != nullptr,
           "--positions: expected an integer or the name of a tensor of the input file, got {}",
           in_quotes(text));
+  require(fractional || (tensor->dtype != "F32" && tensor->dtype != "F64"),
+          "--positions: tensor {} has the float dtype {}, which rounds large integers; give "
+          "integers, or --fractional where fractions are meant",
+          in_quotes(text), tensor->dtype);
   load(*tensor, file);
 }
 

@@ -25,7 +25,7 @@ class PositionSource {
  public:
   /// `text` is an integer or the name of a tensor of shape (token), (batch, token) or
   /// (axes, batch, token) with dtype I32, I64, F32 or F64. Throws Error naming it otherwise.
-  PositionSource(const std::string& text, const SafetensorsReader& file);
+  PositionSource(const std::string& text, bool fractional, const SafetensorsReader& file);
 
   /// Positions of a view; Error(invalid_argument) where the tensor's sizes do not fit it.
   [[nodiscard]] Positions for_view(const TensorView& view, const std::string& name) const;

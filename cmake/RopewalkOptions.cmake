@@ -3,7 +3,6 @@ option(ROPEWALK_BUILD_TOOLS "Build verify/, measure/ and the command line" ${PRO
 option(ROPEWALK_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ROPEWALK_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(ROPEWALK_BUILD_SHARED "Build the shared library beside the static one" ON)
-option(ROPEWALK_BUILD_BENCH "Build the CPU micro-benchmarks (Google Benchmark)" OFF)
 option(ROPEWALK_WARNINGS_AS_ERRORS "Treat warnings as errors (on in CI)" OFF)
 set(ROPEWALK_CUDA "AUTO" CACHE STRING "Build the CUDA kernels: AUTO (where nvcc and a GPU are found), ON, OFF")
 set_property(CACHE ROPEWALK_CUDA PROPERTY STRINGS AUTO ON OFF)

@@ -18,8 +18,8 @@ namespace {
 // Work is split in blocks, so that every block starts on a cache line.
 constexpr std::size_t kBlock = 4096;
 [[maybe_unused]] constexpr std::size_t kAhead = 4096;
-// As small as the tiles of a rotation, so that both use as many threads for the same bytes.
-constexpr std::int64_t kGrainBlocks = 16;
+// As rotate splits its work: waking a thread for less costs more than it brings.
+constexpr std::int64_t kGrainBlocks = 64;
 
 using CopyBody = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 using PassBody = void (*)(std::byte* data, std::size_t bytes);

@@ -11,12 +11,7 @@ needed='cmake|command -v cmake
 ninja-build|command -v ninja
 g++|command -v g++
 pkg-config|command -v pkg-config
-ccache|command -v ccache
-nlohmann-json3-dev|has_header nlohmann/json.hpp
-libcli11-dev|has_header CLI/CLI.hpp
-libfmt-dev|has_header fmt/format.h
 libgtest-dev|has_header gtest/gtest.h
-libbenchmark-dev|has_header benchmark/benchmark.h
 python3-venv|python3 -c "import venv, ensurepip"'
 
 has_header() {

@@ -186,3 +186,16 @@ def test_an_output_that_cannot_be_written_is_failed_work(cli, config, tensors, t
     assert_one_sentence(
         cli("rotate", config, "--input", source, "--output", target), 1, "no folder"
     )
+
+
+def test_float_positions_are_refused_unless_asked_for(cli, config, tensors, tmp_path):
+    """Bug1: positions that went through a float are rounded; fractions need an explicit word."""
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors | {"places": tensors["ids"].astype(np.float32) + np.float32(0.5)}, source)
+    options = ("--positions", "places", "--frequencies", "formula", "--tensor", "q")
+    result = cli("rotate", config, "--input", source, "--output", target, *options)
+    assert_one_sentence(result, 2, "--positions", "F32", "--fractional")
+    assert not target.exists()
+    rotate(cli, config, source, target, *options, "--fractional")
+    want = rotated_by_hand(tensors["q"], tensors["ids"] + 0.5)
+    assert close_as_float32(load_file(target)["q"], want)
