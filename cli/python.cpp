@@ -70,7 +70,7 @@ int forward_to_python(int argc, char** argv) {
   }
   fmt::print(stderr,
              "ropewalk: {}: lives in the Python package, which `python3` does not import; "
-             "install it from the source tree: `pip install --no-build-isolation .`\n",
+             "install it with `pip install --no-build-isolation` from the source tree\n",
              argv[1]);
   return kUsage;
 }
