@@ -55,8 +55,10 @@ std::vector<std::string> tensors_to_rotate(const Arguments& arguments,
   }
   if (!arguments.tensors.empty()) return arguments.tensors;
   std::vector<std::string> names;
+  const bool named_positions = !integer_of(arguments.positions).has_value();
   for (const SafetensorsEntry& tensor : file.tensors()) {
-    if (tensor.name != arguments.positions && obstacle(tensor, head_dim).empty()) {
+    if (named_positions && tensor.name == arguments.positions) continue;
+    if (obstacle(tensor, head_dim).empty()) {
       names.push_back(tensor.name);
     }
   }

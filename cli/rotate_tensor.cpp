@@ -11,6 +11,12 @@
 namespace ropewalk::cli {
 namespace {
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+}  // namespace
+
 std::optional<std::int64_t> integer_of(const std::string& text) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -18,12 +24,6 @@ std::optional<std::int64_t> integer_of(const std::string& text) {
   if (error != std::errc() || stopped != end) return std::nullopt;
   return value;
 }
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("({})", fmt::join(shape, ", "));
-}
-
-}  // namespace
 
 std::optional<Dtype> rotatable_dtype(const std::string& name) noexcept {
   if (name == "F64") return Dtype::float64;

@@ -20,6 +20,9 @@ namespace ropewalk::cli {
 [[nodiscard]] TensorView view_of(const SafetensorsEntry& tensor, std::byte* data,
                                  const std::string& layout);
 
+/// The integer that the whole text spells; empty where it is none.
+[[nodiscard]] std::optional<std::int64_t> integer_of(const std::string& text);
+
 /// --positions: where tokens start, or a tensor of positions read from the input file.
 class PositionSource {
  public:

@@ -12,6 +12,9 @@
 
 namespace ropewalk {
 
+/// Most rotated channels of a head.
+inline constexpr std::int64_t kMaxRotaryDim = 1024;
+
 /// Which two channels of the window form a pair. R = rotary_dim, i = pair index.
 enum class Pairing : std::uint8_t {
   half,                 ///< (i, i + R/2): GPT-NeoX, rotate_half

@@ -6,6 +6,8 @@
 namespace ropewalk::config {
 namespace {
 
+constexpr std::int64_t kMaxLayers = 100000;  // every layer has an entry in memory
+
 std::int64_t key_heads_of(ObjectReader& top, std::int64_t query_heads) {
   const auto given = top.positive_integer(field::kKeyHeads);
   // Falcon: multi_query means one key head unless the new architecture says how many.
@@ -44,6 +46,10 @@ void read_shape(ObjectReader& top, const ModelTraits& traits, RopeConfig& config
   config.key_heads =
       key_heads_of(top, traits.key_heads && !heads ? *traits.key_heads : config.query_heads);
   config.layers = top.positive_integer(field::kLayers).value_or(0);
+  if (config.layers > kMaxLayers) {
+    fail(ErrorCode::invalid_config, "{}: expected at most {} layers, got {}",
+         top.named(field::kLayers.front()), kMaxLayers, config.layers);
+  }
   config.max_positions = top.positive_integer(field::kMaxPositions);
   if (!config.max_positions) config.max_positions = traits.max_positions;
   config.latent_attention = traits.latent_attention;

@@ -108,6 +108,9 @@ class ParseGuard {
 }  // namespace
 
 json parse_object(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    fail(ErrorCode::invalid_config, "config: expected JSON text, got a NUL byte");
+  }
   json parsed;
   try {
     parsed = json::parse(with_stand_ins(text), ParseGuard{});
@@ -281,6 +284,14 @@ std::optional<std::int64_t> ObjectReader::positive_integer(
 
 void ObjectReader::accept(std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) accept(key);
+}
+
+std::vector<std::string> ObjectReader::keys() const {
+  std::vector<std::string> result;
+  for (const auto& [key, value] : object_.items()) {
+    if (!value.is_null()) result.push_back(key);
+  }
+  return result;
 }
 
 std::vector<std::string> ObjectReader::unread() const {

@@ -55,6 +55,8 @@ class ObjectReader {
 
   /// Keys that nothing has read, without those that are null.
   [[nodiscard]] std::vector<std::string> unread() const;
+  /// Every key whose value is not null.
+  [[nodiscard]] std::vector<std::string> keys() const;
   /// The key as messages name it: with the path of the object.
   [[nodiscard]] std::string named(std::string_view key) const;
 

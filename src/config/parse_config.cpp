@@ -3,12 +3,15 @@
 #include <cctype>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "config/head_shape.h"
 #include "config/hf_fields.h"
 #include "config/json_reader.h"
+#include "config/known_models.h"
 #include "config/layer_types.h"
 #include "config/model_traits.h"
 #include "config/query_scaling.h"
@@ -44,6 +47,18 @@ void refuse_unread(const ObjectReader& top) {
     fail(ErrorCode::invalid_config,
          "{}: expected a key of rotary embeddings that is known for this model", top.named(key));
   }
+}
+
+/// Many models do not rotate. One that is not known must at least say that it does.
+void refuse_unknown_without_rope(const ObjectReader& top, std::string_view model_type,
+                                 const std::string& as_given) {
+  if (is_known_model(model_type)) return;
+  const std::vector<std::string> keys = top.keys();
+  if (std::any_of(keys.begin(), keys.end(), speaks_of_rope)) return;
+  fail(
+      ErrorCode::unsupported,
+      "{}: '{}' is not known to have rotary embeddings, and no key of the config says that it does",
+      top.named(field::kModelType), as_given);
 }
 
 /// The text model of a composite config, where the top level is not one itself.
@@ -102,6 +117,7 @@ RopeConfig read_text_config(ObjectReader& top, const std::string& outer_model_ty
   config.model_type = top.text(field::kModelType).value_or(outer_model_type);
   const std::string model_type = canonical_model_type(config.model_type);
   refuse_unsupported(model_type);
+  refuse_unknown_without_rope(top, model_type, config.model_type);
   const ModelTraits traits = traits_of(model_type);
   config.pairing = traits.pairing;
   config.model_arithmetic = traits.arithmetic;

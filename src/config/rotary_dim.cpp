@@ -24,6 +24,10 @@ std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_d
     fail(ErrorCode::invalid_config,
          "rotary_dim: expected an even number from 2 to head_dim {}, got {}", head_dim, width);
   }
+  if (width > kMaxRotaryDim) {
+    fail(ErrorCode::invalid_config, "rotary_dim: expected at most {} channels, got {}",
+         kMaxRotaryDim, width);
+  }
   return width;
 }
 

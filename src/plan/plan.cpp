@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 
@@ -10,7 +11,6 @@ namespace ropewalk {
 namespace {
 
 constexpr int kMaxAxes = 8;
-constexpr std::int64_t kMaxRotaryDim = 1024;
 
 void check_window(const PlanSpec& spec) {
   const auto [offset, width] = spec.window;
@@ -57,7 +57,21 @@ void check_frequencies(const PlanSpec& spec) {
   }
 }
 
+/// Values that came through a cast from outside the enumerations.
+void check_enumerations(const PlanSpec& spec) {
+  constexpr std::string_view kUnknown = "unknown";
+  require(name_of(spec.pairing) != kUnknown, "pairing: unknown value {}",
+          static_cast<int>(spec.pairing));
+  require(name_of(spec.arithmetic) != kUnknown, "arithmetic: unknown value {}",
+          static_cast<int>(spec.arithmetic));
+  require(name_of(spec.frequency_precision) != kUnknown, "frequency_precision: unknown value {}",
+          static_cast<int>(spec.frequency_precision));
+  require(name_of(spec.length_policy) != kUnknown, "length_policy: unknown value {}",
+          static_cast<int>(spec.length_policy));
+}
+
 PlanSpec normalised(PlanSpec spec) {
+  check_enumerations(spec);
   if (!spec.rotates) {
     require(spec.frequencies.empty() && spec.window.width == 0,
             "frequencies: a plan that does not rotate has no frequencies and an empty window");
@@ -75,6 +89,8 @@ PlanSpec normalised(PlanSpec spec) {
   check_frequencies(spec);
   require(std::isfinite(spec.amplitude), "amplitude: expected a finite number, got {}",
           spec.amplitude);
+  require(std::fabs(spec.amplitude) <= static_cast<double>(std::numeric_limits<float>::max()),
+          "amplitude: expected a number finite in fp32, got {}", spec.amplitude);
   require(spec.sign == 1 || spec.sign == -1, "sign: expected 1 or -1, got {}", spec.sign);
   return spec;
 }

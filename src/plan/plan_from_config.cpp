@@ -81,6 +81,11 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
                                   config::rotary_dim_of(*chosen, spec.head_dim),
                                   config.max_positions, options.length};
   set_frequencies(spec, plan::run_schedule(input));
+  if (!(spec.amplitude > 0.0 && std::isfinite(static_cast<float>(spec.amplitude)))) {
+    fail(ErrorCode::invalid_config,
+         "attention_factor: expected a factor on cos and sin above 0 and finite in fp32, got {}",
+         spec.amplitude);
+  }
   plan::AxisMap map = plan::axes_of(*chosen, static_cast<std::int64_t>(spec.frequencies.size()));
   spec.axes = map.axes;
   spec.axis = std::move(map.axis);
@@ -94,6 +99,8 @@ RotaryPlan make_plan(std::int64_t head_dim, double base, std::int64_t rotary_dim
   const std::int64_t width = rotary_dim == 0 ? head_dim : rotary_dim;
   require(width > 0 && width % 2 == 0 && width <= head_dim,
           "rotary_dim: expected an even number from 2 to head_dim {}, got {}", head_dim, width);
+  require(width <= kMaxRotaryDim, "rotary_dim: expected at most {} channels, got R = {}",
+          kMaxRotaryDim, width);
   require(config::is_valid_base(base), "base: expected a positive number finite in fp32, got {}",
           base);
   RopeParameters parameters;

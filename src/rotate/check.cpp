@@ -42,6 +42,8 @@ void check_span(const ConstTensorView& view, std::size_t index, const char* name
 
 void check_one(const RotaryPlan& plan, const Rotation& rotation, std::size_t index) {
   const auto& [in, out] = rotation;
+  require(size_of(in.dtype) != 0, "rotations[{}].in: unknown dtype {}", index,
+          static_cast<int>(in.dtype));
   require(in.size == out.size, "rotations[{}].out: expected the shape {} of its input, got {}",
           index, shape(in.size), shape(out.size));
   require(in.dtype == out.dtype, "rotations[{}].out: expected the dtype {} of its input, got {}",

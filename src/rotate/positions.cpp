@@ -1,5 +1,6 @@
 #include "rotate/positions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -30,6 +31,8 @@ bool is_valid(std::int64_t position, const PositionRules& rules) {
 }  // namespace
 
 void check_description(const Positions& p, const PositionRules& rules) {
+  require(p.type <= Type::float64 && p.cu_type <= Type::float64, "positions: unknown type {}",
+          static_cast<int>(std::max(p.type, p.cu_type)));
   if (p.kind != Kind::per_token) {
     require(!is_float(p.type), "positions: starts of sequences must be integers");
     require(p.axes == 1, "positions: only per-token positions have several axes, got {}", p.axes);
@@ -39,7 +42,8 @@ void check_description(const Positions& p, const PositionRules& rules) {
     case Kind::per_batch:
       require(p.count == rules.batch, "positions: expected one start per batch row ({}), got {}",
               rules.batch, p.count);
-      require(p.data != nullptr || p.count == 0, "positions: expected data, got a null pointer");
+      require(p.data != nullptr || p.count == 0 || rules.batch == 0,
+              "positions: expected data, got a null pointer");
       return;
     case Kind::per_token:
       require(p.count == rules.tokens, "positions: expected one per token ({}), got {}",
@@ -49,7 +53,8 @@ void check_description(const Positions& p, const PositionRules& rules) {
               p.batches);
       require(p.axes == 1 || p.axes == rules.axes,
               "positions: expected 1 or {} axes (the plan's), got {}", rules.axes, p.axes);
-      require(p.data != nullptr || p.count == 0, "positions: expected data, got a null pointer");
+      require(p.data != nullptr || p.count == 0 || rules.batch == 0,
+              "positions: expected data, got a null pointer");
       require(!is_float(p.type) || rules.rows == 0,
               "positions: a table is indexed by integers, got float positions");
       return;

@@ -241,6 +241,8 @@ void copy_all(std::span<const Rotation> rotations) {
 
 void run(const RotaryPlan& plan, const RotaryTable* table, std::span<const Rotation> rotations,
          const Positions& positions, const RotateOptions& options) {
+  require(name_of(options.direction) != "unknown", "direction: unknown value {}",
+          static_cast<int>(options.direction));
   require(options.threads >= 0, "threads: expected 0 or more, got {}", options.threads);
   const CheckedCall call = check_rotations(plan, rotations);
   const PositionReader reader(positions, {.batch = call.batch,

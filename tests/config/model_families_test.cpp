@@ -1,9 +1,13 @@
 // What a model type fixes beside its config: pairing, arithmetic, class defaults.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include <string_view>
+
 #include "ropewalk/config.h"
+#include "ropewalk/error.h"
 
 namespace ropewalk {
 namespace {
@@ -37,7 +41,6 @@ TEST(ModelFamilies, PairingArithmeticAndDefaults) {
   using enum Arithmetic;
   const Family families[] = {
       {"llama", half, parity_p0, 1e4, 128, 128},
-      {"some_new_model", half, parity_p0, 1e4, 128, 128},
       {"qwen3", half, parity_p0, 1e4, 128, 128},
       {"gemma2", half, parity_p0, 1e4, 256, 256},
       {"olmo2", half, parity_p2, 1e4, 128, 128},
@@ -165,6 +168,51 @@ TEST(ModelFamilies, AxesOfVisionLanguageModels) {
   const RopeConfig qwen35 = parse(sized("qwen3_5_text"));
   EXPECT_EQ(make_plan(qwen35).rotary_dim(), 64);
   EXPECT_EQ(make_plan(qwen35).axis()[2], 2);
+}
+
+/// Many models do not rotate: one that is not known must say that it does.
+TEST(ModelFamilies, AnUnknownModelNeedsAKeyThatSpeaksOfRope) {
+  constexpr std::string_view kSilent =
+      R"({"model_type": "some_new_model", "hidden_size": 4096, "num_attention_heads": 32})";
+  try {
+    (void)parse_config(kSilent);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_NE(std::string_view(error.what()).find("some_new_model"), std::string_view::npos);
+  }
+  const RopeConfig config = parse_config(
+      R"({"model_type": "some_new_model", "hidden_size": 4096, "num_attention_heads": 32,
+          "rope_theta": 10000.0})");
+  EXPECT_EQ(config.pairing, Pairing::half);
+  EXPECT_EQ(config.head_dim, 128);
+}
+
+TEST(ModelFamilies, ImpossibleSizesAreRefusedAtOnce) {
+  const auto refuses = [](std::string_view text, std::string_view name) {
+    try {
+      (void)make_plan(parse_config(text));
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_config);
+      EXPECT_NE(std::string_view(error.what()).find(name), std::string_view::npos) << error.what();
+    }
+  };
+  refuses(R"({"model_type": "llama", "num_attention_heads": 1, "head_dim": 1099511627776})",
+          "rotary_dim");
+  refuses(R"({"model_type": "llama", "num_attention_heads": 1, "head_dim": 64,
+              "num_hidden_layers": 1000000000})",
+          "num_hidden_layers");
+  for (const std::string_view factor : {"1e308", "0.0", "-1.0"}) {
+    refuses(fmt::format(R"({{"model_type": "llama", "num_attention_heads": 1, "head_dim": 64,
+                             "max_position_embeddings": 4096,
+                             "rope_scaling": {{"rope_type": "yarn", "factor": 4.0,
+                             "original_max_position_embeddings": 1024,
+                             "attention_factor": {}}}}})",
+                        factor),
+            "attention_factor");
+  }
+  refuses(std::string_view("{\"model_type\": \"llama\"}\0{", 25), "NUL");
 }
 
 }  // namespace

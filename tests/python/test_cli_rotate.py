@@ -199,3 +199,10 @@ def test_float_positions_are_refused_unless_asked_for(cli, config, tensors, tmp_
     rotate(cli, config, source, target, *options, "--fractional")
     want = rotated_by_hand(tensors["q"], tensors["ids"] + 0.5)
     assert close_as_float32(load_file(target)["q"], want)
+
+
+def test_a_tensor_named_like_a_position_is_rotated_too(cli, config, tensors, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file({"0": tensors["q"], "1": tensors["k"]}, source)
+    report = rotate(cli, config, source, target)
+    assert {t["name"] for t in report["rotated"]} == {"0", "1"}

@@ -24,7 +24,6 @@ enum class Step : std::uint8_t {
 /// Where stores go: through the cache, or past it (out of place, larger than the last cache).
 enum class Store : std::uint8_t { cached, streaming };
 
-inline constexpr std::int64_t kMaxRotaryDim = 1024;
 inline constexpr std::int64_t kMaxPairs = kMaxRotaryDim / 2;
 /// Cosines (or sines) of a tile: kTileAngles float or half as many double, 16 KiB.
 inline constexpr std::int64_t kTileAngles = 4096;
