@@ -66,8 +66,10 @@ int run_work(const Work& work) {
 int run_application(int argc, char** argv) {
   if (argc > 1 && is_python_command(argv[1])) return forward_to_python(argc, argv);
 
-  CLI::App app("Rotary position embeddings: exact at any position, as fast as copying the data.",
-               "ropewalk");
+  CLI::App app(
+      "Rotary position embeddings: one small error bound at every position, built for the speed of "
+      "a copy.",
+      "ropewalk");
   app.set_version_flag("--version", "ropewalk " ROPEWALK_VERSION);
   app.require_subcommand(1);
   app.footer(

@@ -1,4 +1,4 @@
-"""Rotary position embeddings: exact at any position, as fast as copying the data."""
+"""Rotary position embeddings: one small error bound at every position, built for the speed of a copy."""
 
 from .errors import PlanError, RopewalkError, UnsupportedError
 from .functional import rotate, rotate_

@@ -87,7 +87,9 @@ def test_python_subcommands_say_what_to_install(cli, tmp_path, command):
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    assert_one_sentence(cli(command, "--help", env=environment), 2, command, "pip install --no-build-isolation")
+    assert_one_sentence(
+        cli(command, "--help", env=environment), 2, command, "pip install --no-build-isolation"
+    )
 
 
 def test_python_subcommands_are_forwarded_with_their_arguments(cli, tmp_path):

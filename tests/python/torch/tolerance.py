@@ -1,23 +1,15 @@
-"""Reader of verify/tolerance.h, the one place that states how far a result may be from the truth."""
+"""The bounds of verify/tolerance.h on tensors; its constants come through the one reader."""
 
 from __future__ import annotations
-
-import re
-from pathlib import Path
 
 import numpy as np
 import torch
 
-_HEADER = (Path(__file__).parents[3] / "verify" / "tolerance.h").read_text(encoding="utf-8")
+from tolerances import constant
 
-
-def _constant(name: str) -> float:
-    return float(re.search(rf"double {name} = ([0-9.e-]+);", _HEADER).group(1))
-
-
-TRIG_ERROR_32 = _constant("kTrigError32")
-TRIG_ERROR_64 = _constant("kTrigError64")
-CORRECTLY_ROUNDED_SHARE = _constant("kCorrectlyRoundedShare")
+TRIG_ERROR_32 = constant("kTrigError32")
+TRIG_ERROR_64 = constant("kTrigError64")
+CORRECTLY_ROUNDED_SHARE = constant("kCorrectlyRoundedShare")
 
 _SUBNORMAL = {torch.float64: 2.0**-1074, torch.float32: 2.0**-149, torch.float16: 2.0**-24,
               torch.bfloat16: 2.0**-133}  # fmt: skip
