@@ -49,14 +49,15 @@ Orders orders_of(Pairing pairing, Direction direction) {
 class Run {
  public:
   Run(const RotaryPlan& plan, const RotaryTable* table, std::span<const Rotation> rotations,
-      const CheckedCall& call, const PositionReader& reader, const RotateOptions& options)
+      const CheckedCall& call, const PositionReader& reader, const cpu::Kernel& kernel,
+      const RotateOptions& options)
       : plan_(plan),
         table_(table),
         rotations_(rotations),
         call_(call),
         reader_(reader),
         options_(options),
-        kernel_(cpu::kernel_named(options.kernel)),
+        kernel_(kernel),
         step_(step_of(plan.arithmetic())),
         computes_double_(call.dtype == Dtype::float64 || step_ == Step::separate64),
         beyond_last_cache_(static_cast<std::size_t>(call.bytes_written) >=
@@ -250,13 +251,14 @@ void run(const RotaryPlan& plan, const RotaryTable* table, std::span<const Rotat
                                           .axes = plan.axes(),
                                           .rows = table == nullptr ? 0 : table->rows(),
                                           .float64_data = call.dtype == Dtype::float64});
-  (void)cpu::kernel_named(options.kernel);  // a wrong name is refused even where nothing is to do
+  // Looked up before the early returns: a wrong name is refused even where nothing is to do.
+  const cpu::Kernel& kernel = cpu::kernel_named(options.kernel);
   if (call.empty) return;
   if (!plan.rotates()) {
     copy_all(rotations);
     return;
   }
-  Run(plan, table, rotations, call, reader, options)();
+  Run(plan, table, rotations, call, reader, kernel, options)();
 }
 
 }  // namespace
