@@ -152,6 +152,7 @@ void check_key(const ConstTensorView& q, const ConstTensorView& k, const RotaryP
 CheckedTensors check_tensors(const StableTensor& q, const std::optional<StableTensor>& k,
                              const StableTensor& q_out, const std::optional<StableTensor>& k_out,
                              std::int64_t token_dim, const RotaryPlan& plan) {
+  require(k.has_value() == k_out.has_value(), "k, k_out: expected both or neither");
   const auto rotation_of = [&](const StableTensor& in, const char* in_name, const StableTensor& out,
                                const char* out_name) {
     const TensorView view = view_of(in, token_dim, in_name);

@@ -83,7 +83,6 @@ void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const PlanAr
                     std::optional<std::int64_t> padding, bool fractional, bool inverse,
                     const StableTensor& q_out, const OptionalTensor& k_out) {
   check_optional_pairs(cos, sin, "cos, sin");
-  check_optional_pairs(k, k_out, "k, k_out");
   rotate_into(q, k, q_out, k_out,
               {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
                fractional, inverse});

@@ -113,9 +113,6 @@ void rotate_out_cuda(const StableTensor& q, const OptionalTensor& k, const PlanA
                      const OptionalTensor& cos, const OptionalTensor& sin,
                      std::optional<std::int64_t> padding, bool fractional, bool inverse,
                      const StableTensor& q_out, const OptionalTensor& k_out) {
-  if (k.has_value() != k_out.has_value()) {
-    throw Error(ErrorCode::invalid_argument, "k, k_out: expected both or neither");
-  }
   rotate_into(q, k, q_out, k_out,
               {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
                fractional, inverse});
