@@ -46,7 +46,7 @@ std::vector<Row> rows_of(const std::filesystem::path& path) {
       PlanOptions options;
       options.layer_type = type;
       rows.push_back(
-          {model, type, config, slice_leads(path), make_plan(config, options), std::nullopt, {}});
+          {model, type, config, slice_leads(path), plan_from(config, options), std::nullopt, {}});
     }
   } catch (const Error& error) {
     rows.push_back({model, "", {}, {}, std::nullopt, std::nullopt, error.what()});
@@ -84,7 +84,7 @@ void work_on(Row& row, const Arguments& arguments, std::uint64_t seed) {
 
 std::string label(const Row& row) {
   const bool one = row.layer_type.empty() || row.config.by_layer_type.size() <= 1;
-  return one ? row.model : fmt::format("{} {}", row.model, row.layer_type);
+  return printable(one ? row.model : fmt::format("{} {}", row.model, row.layer_type));
 }
 
 Json json_of(const Row& row, const Arguments& arguments) {
