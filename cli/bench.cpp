@@ -257,8 +257,7 @@ void add_bench(CLI::App& app, Work& chosen) {
   add_axes(*command, arguments->axes);
   command->add_option("--reps", arguments->repetitions, "Samples of each; default: by time")
       ->check(CLI::Range(1, 1000000));
-  command->add_option("--seconds", arguments->seconds, "Time for each measurement, about")
-      ->check(CLI::Range(0.001, 3600.0));
+  add_seconds_option(*command, arguments->seconds);
   command->add_flag("--floors", arguments->floors, "Time copies alone, in L2 and out of cache");
   command->add_flag(
       "--explain", arguments->explain,

@@ -125,6 +125,18 @@ RotaryPlan plan_from(const RopeConfig& config, const PlanOptions& options) {
                 [&] { return make_plan(config, options); });
 }
 
+void add_seconds_option(CLI::App& command, double& seconds) {
+  // CLI::Range lets a NaN pass.
+  const auto usable = [](const std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= 0.001 && value <= 3600.0) return {};
+    return "expected a number from 0.001 to 3600, got " + text;
+  };
+  command.add_option("--seconds", seconds, "Time for each measurement, about")
+      ->check(usable)
+      ->capture_default_str();
+}
+
 void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
   command.add_option("--threads", arguments.threads, "Threads; 0: one per available processor")
       ->check(CLI::Range(0, 4096))

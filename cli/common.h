@@ -83,6 +83,9 @@ auto reading(std::string_view option, Body&& body) {
 [[nodiscard]] RopeConfig load_model_config(const std::filesystem::path& path);
 [[nodiscard]] RotaryPlan plan_from(const RopeConfig& config, const PlanOptions& options);
 
+/// --seconds, for one measurement.
+void add_seconds_option(CLI::App& command, double& seconds);
+
 /// --threads and --kernel.
 struct ExecutionArguments {
   int threads = 0;

@@ -87,7 +87,10 @@ class TensorRotator {
 
   void rotate_in_place(const SafetensorsEntry& tensor, std::byte* data) const {
     const TensorView view = view_of(tensor, data, arguments_.layout);
-    naming({{"positions", "--positions"}, {"plan", "--arithmetic"}, {"direction", "--inverse"}},
+    naming({{"positions", "--positions"},
+            {"plan", "--arithmetic"},
+            {"direction", "--inverse"},
+            {"rotations[0].in", "--input"}},
            [&] { rotate_view(view, tensor.name); });
   }
 

@@ -215,9 +215,7 @@ void add_run(CLI::App& app, Work& chosen) {
   command->add_option("--dtype", arguments->dtype, "Data type of q and k")->capture_default_str();
   command->add_flag("--in-place,!--out-of-place", arguments->in_place,
                     "Overwrite q and k instead of writing new ones");
-  command->add_option("--seconds", arguments->seconds, "Time for each measurement, about")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
+  add_seconds_option(*command, arguments->seconds);
   add_execution_options(*command, arguments->execution);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(

@@ -25,6 +25,17 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+/// What a chain of symbolic links names, whether or not that exists.
+std::filesystem::path followed(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code ignored;  // whatever is wrong with the path, opening the file reports it
+  for (int links = 0; std::filesystem::is_symlink(path, ignored); ++links) {
+    if (links == kMostLinks) fail_errno("cannot write", path, ELOOP);
+    path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
+  }
+  return path;
+}
+
 /// Gives the new file the mode of the one it replaces and, where this process may, its owner and
 /// group. False, with errno, where the mode could not be set.
 bool keep_access(int descriptor, const struct ::stat& before) {
@@ -102,11 +113,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> buffer) const {
   }
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  std::error_code ignored;  // whatever is wrong with the path, the open below reports it
-  if (std::filesystem::is_symlink(path_, ignored)) {
-    path_ = std::filesystem::weakly_canonical(path_, ignored);
-  }
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(followed(std::move(path))) {
   struct ::stat before {};
   const bool exists = ::stat(path_.c_str(), &before) == 0;
   if (path_.filename().empty() || (exists && !S_ISREG(before.st_mode))) {

@@ -38,6 +38,11 @@ T required(const ObjectReader& dict, std::string_view key, const std::optional<T
   return *value;
 }
 
+/// The key as the config has it: a dict without it takes the value beside it.
+std::string place_of(const ObjectReader& dict, std::string_view key) {
+  return dict.has(key) ? dict.named(key) : std::string(key);
+}
+
 /// 0, or what fp32 holds in full.
 std::optional<double> amplitude(ObjectReader& dict, std::string_view key) {
   const auto value = dict.number(key);
@@ -148,13 +153,13 @@ RopeParameters read_rope_dict(ObjectReader& dict, const DictDefaults& defaults) 
   p.base = dict.positive_number(field::kRopeTheta).value_or(defaults.base);
   if (!is_valid_base(p.base)) {
     fail(ErrorCode::invalid_config, "{}: expected a number {}, got {}",
-         dict.named(field::kRopeTheta), kBaseRange, p.base);
+         place_of(dict, field::kRopeTheta), kBaseRange, p.base);
   }
   p.partial_factor =
       dict.positive_number(field::kPartialRotaryFactor).value_or(defaults.partial_factor);
   if (p.partial_factor > 1.0) {
     fail(ErrorCode::invalid_config, "{}: expected a share of the head of at most 1, got {}",
-         dict.named(field::kPartialRotaryFactor), p.partial_factor);
+         place_of(dict, field::kPartialRotaryFactor), p.partial_factor);
   }
   read_of_type(dict, defaults, p);
   read_axes(dict, p);

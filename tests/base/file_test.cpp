@@ -65,6 +65,30 @@ TEST_F(AtomicFileTest, WithoutCommitNothingChanges) {
   EXPECT_EQ(folder_.listing(), std::vector<std::string>{"file"});
 }
 
+TEST_F(AtomicFileTest, SymbolicLinksAreFollowed) {
+  const std::filesystem::path link = folder_ / "link";
+  std::filesystem::create_symlink("second", link);
+  std::filesystem::create_symlink(path_, folder_ / "second");
+  for (const char* bytes : {"a", "b"}) {  // the target is new, then it exists
+    AtomicFile file(link);
+    file.write(std::as_bytes(std::span(bytes, 1)));
+    file.commit();
+    EXPECT_EQ(read_file(path_), bytes);
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+  }
+  std::filesystem::create_symlink("loop", folder_ / "loop");
+  std::filesystem::create_symlink("no/file", folder_ / "dangling");
+  for (const char* name : {"loop", "dangling"}) {
+    try {
+      const AtomicFile file(folder_ / name);
+      ADD_FAILURE() << name << " was opened";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::io);
+    }
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / name));
+  }
+}
+
 TEST_F(AtomicFileTest, AKilledWriterLeavesNothingBehind) {
   const ::pid_t child = ::fork();
   if (child == 0) {

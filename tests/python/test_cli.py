@@ -54,6 +54,8 @@ def test_help_and_version(cli):
         (["bench", "--threads", "1,4097"], ["--threads", "4097"]),
         (["bench", "--tokens", "2", "--start", str(2**36)], ["--start", str(2**36)]),
         (["bench", "--tokens", str(2**31), "--heads", str(2**31)], ["--tokens", "--heads"]),
+        (["bench", "--seconds", "nan"], ["--seconds", "nan"]),
+        (["run", "--seconds", "nan"], ["--seconds", "nan"]),
         (["bench", "--json", "--csv"], ["--csv"]),
         (["verify", "--kernel", "abacus"], ["--kernel", "abacus"]),
         (["verify", "--dtype", "int8"], ["--dtype", "int8"]),
