@@ -137,10 +137,9 @@ TEST(ConfigErrors, AbsurdBasesAndFactors) {
 
 TEST(ConfigErrors, TextFromTheConfigIsMadePrintable) {
   const Refused refused = refusal_of(
-      R"({"model_type": "[31mred
-", "hidden_size": 8, "num_attention_heads": 1})");
+      R"({"model_type": "\u001b[31mred\u009b\n", "hidden_size": 8, "num_attention_heads": 1})");
   EXPECT_EQ(refused.code, ErrorCode::unsupported);
-  EXPECT_NE(refused.message.find("\\x1b[31mred\\u009b\\n"), std::string::npos) << refused.message;
+  EXPECT_NE(refused.message.find(R"(\x1b[31mred\u009b\n)"), std::string::npos) << refused.message;
   for (const char c : refused.message) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
 }
 
