@@ -1,24 +1,52 @@
-#include "bench/cuda/chain.h"
+#include "measure/cuda/chain.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <random>
-#include <stdexcept>
 
-#include "bench/cuda/floors.h"
+#include "measure/cuda/floors.h"
+#include "ropewalk/error.h"
+#include "verify/cuda/device_memory.h"
 
-namespace ropewalk::bench {
+namespace ropewalk::measure {
 namespace {
+
+using verify::must;
 
 constexpr std::int64_t kFlushBytes = std::int64_t{256} << 20;
 
+/// Nodes that could run side by side would hide what a launch costs.
+void require_chain(cudaGraph_t graph, const std::string& name) {
+  std::size_t nodes = 0;
+  must(cudaGraphGetNodes(graph, nullptr, &nodes), "cudaGraphGetNodes");
+  std::size_t edges = 2 * nodes;
+  std::vector<cudaGraphNode_t> from(edges);
+  std::vector<cudaGraphNode_t> to(edges);
+  std::vector<cudaGraphEdgeData> data(edges);  // programmatic edges cannot be asked for without
+#if CUDART_VERSION >= 13000
+  const auto status = cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &edges);
+#else
+  const auto status = cudaGraphGetEdges_v2(graph, from.data(), to.data(), data.data(), &edges);
+#endif
+  must(status, "cudaGraphGetEdges");
+  const auto distinct = [&](std::vector<cudaGraphNode_t>& ends) {
+    ends.resize(edges);
+    std::sort(ends.begin(), ends.end());
+    return std::adjacent_find(ends.begin(), ends.end()) == ends.end();
+  };
+  if (edges + 1 == nodes && distinct(from) && distinct(to)) return;
+  throw Error(ErrorCode::cuda,
+              fmt::format("{}: the graph of {} launches has {} dependencies that form no chain",
+                          name, nodes, edges));
+}
+
 }  // namespace
 
-void must(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  throw std::runtime_error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
+double Sample::quantile(double q) const {
+  const auto last = static_cast<double>(microseconds.size() - 1);
+  return microseconds[static_cast<std::size_t>(q * last + 0.5)];
 }
 
 ChainTimer::ChainTimer() {
@@ -65,6 +93,7 @@ std::vector<Sample> ChainTimer::time(const std::vector<Candidate>& candidates,
     must(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
     for (int node = 0; node < options.nodes; ++node) candidate.launch(node, stream_);
     must(cudaStreamEndCapture(stream_, &graph), "capture");
+    require_chain(graph, candidate.name);
     must(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
     must(cudaGraphDestroy(graph), "cudaGraphDestroy");
     must(cudaGraphUpload(ready, stream_), "cudaGraphUpload");
@@ -86,12 +115,10 @@ std::vector<Sample> ChainTimer::time(const std::vector<Candidate>& candidates,
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     must(cudaGraphExecDestroy(graphs[i]), "cudaGraphExecDestroy");
-    std::vector<double>& t = times[i];
-    std::sort(t.begin(), t.end());
-    samples.push_back(
-        {candidates[i].name, t[t.size() / 2], t[t.size() / 10], t[t.size() * 9 / 10]});
+    std::sort(times[i].begin(), times[i].end());
+    samples.push_back({candidates[i].name, std::move(times[i])});
   }
   return samples;
 }
 
-}  // namespace ropewalk::bench
+}  // namespace ropewalk::measure
