@@ -34,7 +34,9 @@ UNITS = {
     "Mbyte": 1e6,
     "Gbyte": 1e9,
 }
-STALL = re.compile(r"issue_stalled_(\w+?)(?:_per_issue_active|_per_warp_active)?\.(?:ratio|avg|pct)")
+STALL = re.compile(
+    r"issue_stalled_(\w+?)(?:_per_issue_active|_per_warp_active)?\.(?:ratio|avg|pct)"
+)
 
 COLUMNS = (
     ("µs", "gpu__time_duration.sum", 1e6, "{:.2f}"),

@@ -52,7 +52,8 @@ TEST(Matrix, TheOracleItselfPassesEveryQuickCase) {
   const std::uint64_t seed = fresh_seed();
   SCOPED_TRACE(seed);
   std::int64_t calls = 0;
-  MatrixOptions options{.size = MatrixSize::quick, .kernels = kOne, .seed = seed, .progress = {}};
+  MatrixOptions options{
+      .size = MatrixSize::quick, .kernels = kOne, .seed = seed, .threads = 0, .progress = {}};
   options.progress = [&](std::span<const CaseRecord>, std::int64_t done, std::int64_t total) {
     EXPECT_EQ(done, ++calls);
     EXPECT_LE(done, total);
