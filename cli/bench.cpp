@@ -236,7 +236,11 @@ void check_device_axes(const Arguments& arguments) {
           "--threads: expected none with --device cuda, which has no threads to choose");
   for (const std::string& kernel : axes.kernels) {
     if (kernel.empty()) continue;
-    on_cuda ? check_cuda_kernel(kernel) : check_kernel(kernel);
+    if (on_cuda) {
+      check_cuda_kernel(kernel);
+    } else {
+      check_kernel(kernel);
+    }
   }
 }
 

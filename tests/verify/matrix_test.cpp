@@ -65,6 +65,29 @@ TEST(Matrix, TheOracleItselfPassesEveryQuickCase) {
   EXPECT_EQ(static_cast<std::size_t>(calls), matrix_cases(MatrixSize::quick, seed).size());
 }
 
+TEST(Matrix, ThreadsChangeNeitherRecordsNorTheirOrder) {
+  const auto all = matrix_cases(MatrixSize::quick, fresh_seed());
+  const auto cases = std::span(all).first(12);
+  const auto alone = run_cases(cases, oracle_backend(), kOne, 1);
+  const auto together = run_cases(cases, oracle_backend(), kOne, 3);
+  ASSERT_EQ(alone.size(), cases.size());
+  ASSERT_EQ(together.size(), cases.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_EQ(to_string(alone[i].test_case), to_string(together[i].test_case));
+    EXPECT_EQ(alone[i].hash, together[i].hash);
+  }
+}
+
+TEST(Matrix, WhatACaseThrowsComesOut) {
+  const auto cases = matrix_cases(MatrixSize::quick, fresh_seed());
+  std::int64_t calls = 0;
+  const MatrixProgress stop = [&](std::span<const CaseRecord>, std::int64_t, std::int64_t) {
+    if (++calls == 5) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW((void)run_cases(cases, oracle_backend(), kOne, 3, stop), std::runtime_error);
+  EXPECT_LT(calls, 20);
+}
+
 TEST(Matrix, QuickVisitsEveryDtypePairingLayoutPositionKindAndRotaryDim) {
   std::set<int> dtypes, pairings, layouts, kinds, variants, places, directions;
   std::set<std::int64_t> dims;
