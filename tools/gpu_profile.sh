@@ -4,7 +4,7 @@
 # Runs cuda_bench --profile under Nsight Compute (ncu on the path or in NCU): one launch of the
 # rotation and one of a copy of the same bytes for each case whose name contains a FILTER, without:
 # the cases that docs/kernels.md lists as open. Leaves FOLDER/profile.csv, FOLDER/profile.txt (what
-# each row is) and FOLDER/profile.md, the table of tools/ncu_table.py. About a minute.
+# each row is) and FOLDER/profile.md, the table of tools/ncu_table.py.
 set -euo pipefail
 if [[ $# -lt 2 ]]; then
   sed -n '2,7s/^# \{0,1\}//p' "$0" >&2

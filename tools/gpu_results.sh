@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # The results of the CUDA kernels on this machine's first GPU: tools/gpu_results.sh [STEP...]
 #
-# Steps, all by default and in this order (minutes on an H200 with 16 processors):
-#   build     the library, cuda_checks, cuda_bench and the command line, for this GPU        (2)
-#   checks    every promise of ropewalk/cuda.h, the quick verification matrix                (1)
-#   verify    the full verification matrix                                                   (4)
-#   sanitize  compute-sanitizer memcheck, racecheck and initcheck on reduced checks          (2)
-#   bench     every case beside its floors                                                   (2)
-#   policies  the same with every launch policy that can take a case                         (6)
-#   profile   Nsight Compute's counters of the cases that are open                           (1)
-#   models    every shipped model, CPU and GPU                                               (1)
+# Steps, all by default and in this order:
+#   build     the library, cuda_checks, cuda_bench and the command line, for this GPU
+#   checks    every promise of ropewalk/cuda.h, the quick verification matrix
+#   verify    the full verification matrix
+#   sanitize  compute-sanitizer memcheck, racecheck and initcheck on reduced checks
+#   bench     every case beside its floors
+#   policies  the same with every launch policy that can take a case
+#   profile   Nsight Compute's counters of the cases that are open
+#   models    every shipped model, CPU and GPU
 #
 # Results go to bench/results/cuda_*_CARD.*, CARD being the GPU's last word in small letters (CARD=
 # overrides it); RESULTS= and BUILD= name other folders. A step that fails ends the run; a tool

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <unordered_map>
 
 #include "measure/cuda/floors.h"
 #include "ropewalk/error.h"
@@ -17,29 +18,54 @@ using verify::must;
 
 constexpr std::int64_t kFlushBytes = std::int64_t{256} << 20;
 
-/// Nodes that could run side by side would hide what a launch costs.
-void require_chain(cudaGraph_t graph, const std::string& name) {
-  std::size_t nodes = 0;
-  must(cudaGraphGetNodes(graph, nullptr, &nodes), "cudaGraphGetNodes");
-  std::size_t edges = 2 * nodes;
-  std::vector<cudaGraphNode_t> from(edges);
-  std::vector<cudaGraphNode_t> to(edges);
-  std::vector<cudaGraphEdgeData> data(edges);  // programmatic edges cannot be asked for without
+struct Edges {
+  std::vector<cudaGraphNode_t> from, to;
+};
+
+Edges edges_of(cudaGraph_t graph, std::size_t room) {
+  Edges edges{std::vector<cudaGraphNode_t>(room), std::vector<cudaGraphNode_t>(room)};
+  std::vector<cudaGraphEdgeData> data(room);  // programmatic edges cannot be asked for without
 #if CUDART_VERSION >= 13000
-  const auto status = cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &edges);
+  must(cudaGraphGetEdges(graph, edges.from.data(), edges.to.data(), data.data(), &room),
+       "cudaGraphGetEdges");
 #else
-  const auto status = cudaGraphGetEdges_v2(graph, from.data(), to.data(), data.data(), &edges);
+  must(cudaGraphGetEdges_v2(graph, edges.from.data(), edges.to.data(), data.data(), &room),
+       "cudaGraphGetEdges");
 #endif
-  must(status, "cudaGraphGetEdges");
-  const auto distinct = [&](std::vector<cudaGraphNode_t>& ends) {
-    ends.resize(edges);
-    std::sort(ends.begin(), ends.end());
-    return std::adjacent_find(ends.begin(), ends.end()) == ends.end();
-  };
-  if (edges + 1 == nodes && distinct(from) && distinct(to)) return;
-  throw Error(ErrorCode::cuda,
-              fmt::format("{}: the graph of {} launches has {} dependencies that form no chain",
-                          name, nodes, edges));
+  edges.from.resize(room);
+  edges.to.resize(room);
+  return edges;
+}
+
+/// Nodes that could run side by side would hide what a launch costs: whenever the finished nodes
+/// are taken away, exactly one may start.
+void require_chain(cudaGraph_t graph, const std::string& name) {
+  std::size_t count = 0;
+  must(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
+  std::vector<cudaGraphNode_t> nodes(count);
+  must(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+  const Edges edges = edges_of(graph, 4 * count);
+  std::unordered_map<cudaGraphNode_t, int> waits_for;
+  std::unordered_multimap<cudaGraphNode_t, cudaGraphNode_t> followers;
+  for (std::size_t i = 0; i < edges.from.size(); ++i) {
+    ++waits_for[edges.to[i]];
+    followers.emplace(edges.from[i], edges.to[i]);
+  }
+  std::vector<cudaGraphNode_t> ready;
+  for (const cudaGraphNode_t node : nodes) {
+    if (waits_for[node] == 0) ready.push_back(node);
+  }
+  for (std::size_t done = 0; done < nodes.size(); ++done) {
+    if (ready.size() != 1) {
+      throw Error(ErrorCode::cuda, fmt::format("{}: {} launches of its graph could run at once",
+                                               name, ready.size()));
+    }
+    const auto [begin, end] = followers.equal_range(ready.front());
+    ready.clear();
+    for (auto edge = begin; edge != end; ++edge) {
+      if (--waits_for[edge->second] == 0) ready.push_back(edge->second);
+    }
+  }
 }
 
 }  // namespace
