@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 #include <unordered_map>
 
@@ -72,7 +73,7 @@ void require_chain(cudaGraph_t graph, const std::string& name) {
 
 double Sample::quantile(double q) const {
   const auto last = static_cast<double>(microseconds.size() - 1);
-  return microseconds[static_cast<std::size_t>(q * last + 0.5)];
+  return microseconds[static_cast<std::size_t>(std::lround(q * last))];
 }
 
 ChainTimer::ChainTimer() {
