@@ -99,14 +99,17 @@ std::vector<measure::Case> cases_of(const BenchAxes& axes) {
   return cases;
 }
 
-std::string command_of(const measure::Case& c) {
+std::string command_of(const measure::Case& c, const BenchAxes& axes) {
   std::string command = fmt::format(
       "ropewalk bench --batch {} --tokens {} --heads {} --kv-heads {} --head-dim {} --rotary-dim "
       "{} "
-      "--dtype {} --layout {} --pairing {} --direction {} {} --threads {} --start {}",
+      "--dtype {} --layout {} --pairing {} --direction {} {} --start {}",
       c.batch, c.tokens, c.query_heads, c.key_heads, c.plan.head_dim(), c.plan.rotary_dim(),
       name_of(c.dtype), name_of(c.layout), name_of(c.plan.pairing()), name_of(c.direction),
-      c.in_place ? "--in-place" : "--out-of-place", c.threads, c.start);
+      c.in_place ? "--in-place" : "--out-of-place", c.start);
+  command += axes.device == "cpu" ? fmt::format(" --threads {}", c.threads)
+                                  : fmt::format(" --device {}", axes.device);
+  if (axes.warm) command += " --warm";
   if (!c.kernel.empty()) command += " --kernel " + c.kernel;
   return command;
 }

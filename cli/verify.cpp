@@ -29,6 +29,7 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   std::string shard;  ///< "N/M"; empty: all
   std::string device = "cpu";
+  int threads = 0;
   bool json = false;
 };
 
@@ -161,8 +162,9 @@ int verify_kernels(const Arguments& arguments) {
   std::vector<std::string> failures;
   {
     Progress progress(static_cast<std::int64_t>(cases.size()));
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      for (const auto& record : verify::run_case(cases[i], backend, kernels)) {
+    const auto add = [&](std::span<const verify::CaseRecord> records, std::int64_t done,
+                         std::int64_t) {
+      for (const auto& record : records) {
         if (!record.pass) failures.push_back(record.detail);
         const bool asked = arguments.kernels.empty() ||
                            std::find(arguments.kernels.begin(), arguments.kernels.end(),
@@ -170,8 +172,9 @@ int verify_kernels(const Arguments& arguments) {
         if (!asked) continue;
         summaries[{record.kernel, record.test_case.dtype, record.test_case.pairing}].add(record);
       }
-      progress.show(static_cast<std::int64_t>(i + 1), verify::to_string(cases[i]));
-    }
+      progress.show(done, verify::to_string(records.front().test_case));
+    };
+    (void)verify::run_cases(cases, backend, kernels, arguments.threads, add);
   }
   for (const auto& [key, summary] : summaries) {
     const Dtype dtype = std::get<1>(key);
@@ -218,6 +221,10 @@ void add_verify(CLI::App& app, Work& chosen) {
   command->add_option("--shard", arguments->shard,
                       "N/M: part N of M of the cases; with one --seed the M parts are the whole");
   add_device_option(*command, arguments->device);
+  command
+      ->add_option("--threads", arguments->threads,
+                   "Cases at a time; 0: one for each available processor")
+      ->check(CLI::Range(0, 4096));
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(
       "Error/bound is the largest error divided by the bound derived for that element; above 1 is\n"
