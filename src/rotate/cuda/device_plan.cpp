@@ -3,19 +3,9 @@
 #include "rotate/cuda/device_state.h"
 
 namespace ropewalk::cuda {
-namespace {
-
-const RotaryPlan& exact_plan(const RotaryPlan& plan) {
-  require(plan.arithmetic() == Arithmetic::exact || !plan.rotates(),
-          "plan: arithmetic {} takes its angles from a table; make a DeviceTable",
-          name_of(plan.arithmetic()));
-  return plan;
-}
-
-}  // namespace
 
 DevicePlan::DevicePlan(const RotaryPlan& plan, int device)
-    : state_(make_state(exact_plan(plan), nullptr, device)) {}
+    : state_(make_state(plan, nullptr, device)) {}
 DevicePlan::~DevicePlan() = default;
 DevicePlan::DevicePlan(DevicePlan&&) noexcept = default;
 DevicePlan& DevicePlan::operator=(DevicePlan&&) noexcept = default;
