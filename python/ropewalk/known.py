@@ -28,6 +28,7 @@ _is_inference_mode = torch.is_inference_mode_enabled
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transforms_active = torch._C._are_functorch_transforms_active
 _increment_version = torch._C._increment_version
+_NO_NUMBERS: dict[str, int] = {}
 
 
 def learn(plan: Plan, q: Tensor, layout: str) -> None:
@@ -45,24 +46,18 @@ def learn(plan: Plan, q: Tensor, layout: str) -> None:
         numbers[layout] = torch.ops.ropewalk._number_of(q, plan.text, TOKEN_DIM[layout], False)
 
 
-def _number(plan: Plan, q: Tensor, layout: str) -> int | None:
-    """The plan's number where this call may use it."""
-    if q.is_cuda:
-        number = plan.numbers_cuda.get(layout)
-    elif q.is_cpu:
-        number = plan.numbers_cpu.get(layout)
-    else:
-        return None
-    if _dispatch_modes() or _transforms_active() or forward_ad._current_level >= 0:
-        return None
-    return number
-
-
 def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
     """q, or (q, k), rotated; None where the call must go the general way."""
-    if _is_dynamo_compiling() or start.__class__ is not int:
+    if (
+        _is_dynamo_compiling()
+        or start.__class__ is not int
+        or _dispatch_modes()
+        or _transforms_active()
+        or forward_ad._current_level >= 0
+    ):
         return None
-    number = _number(plan, q, layout)
+    numbers = plan.numbers_cuda if q.is_cuda else plan.numbers_cpu if q.is_cpu else _NO_NUMBERS
+    number = numbers.get(layout)
     if not number:
         return None
     if (q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled():
@@ -74,11 +69,17 @@ def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, pos
 
 def rotate_inplace(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
     """The same in place. None also where there is something to derive."""
-    if _is_dynamo_compiling() or start.__class__ is not int:
+    if (
+        _is_dynamo_compiling()
+        or start.__class__ is not int
+        or _dispatch_modes()
+        or _transforms_active()
+        or forward_ad._current_level >= 0
+        or ((q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled())
+    ):
         return None
-    if (q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled():
-        return None
-    number = _number(plan, q, layout)
+    numbers = plan.numbers_cuda if q.is_cuda else plan.numbers_cpu if q.is_cpu else _NO_NUMBERS
+    number = numbers.get(layout)
     if not number:
         return None
     _op_inplace(q, k, number, start, positions)
@@ -97,7 +98,10 @@ class _RotateKnown(Function):
     def setup_context(ctx, inputs, output):
         _, k, _, start, positions, text, layout = inputs
         ctx.set_materialize_grads(False)
-        keep_for_backward(ctx, Call(text, TOKEN_DIM[layout], start, positions), None, None)
+        if positions is None:
+            ctx.call = (text, TOKEN_DIM[layout], start)
+        else:
+            keep_for_backward(ctx, Call(text, TOKEN_DIM[layout], start, positions), None, None)
         if k is not None:
             needs = ctx.needs_input_grad
             if not (needs[0] and needs[1]):
