@@ -147,8 +147,8 @@ CheckedTensors check_tensors(const TensorArgument& q, const OptionalTensor& k,
                              const TensorArgument& q_out, const OptionalTensor& k_out,
                              std::int64_t token_dim, const RotaryPlan& plan) {
   require(k.has_value() == k_out.has_value(), "k, k_out: expected both or neither");
-  const auto rotation_of = [&](const TensorArgument& in, const char* in_name, const TensorArgument& out,
-                               const char* out_name) {
+  const auto rotation_of = [&](const TensorArgument& in, const char* in_name,
+                               const TensorArgument& out, const char* out_name) {
     if (&in == &out) {
       return Rotation::in_place(view_of<TensorView>(in, in.mutable_data(), token_dim, in_name));
     }

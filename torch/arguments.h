@@ -39,10 +39,8 @@ struct CheckedTensors {
 
 /// Views of q, k and their outputs, which may be the same objects. Checks what the core cannot name
 /// or see: head_dim of the plan, batch, tokens and dtype of k, and that all lie on one device.
-[[nodiscard]] CheckedTensors check_tensors(const TensorArgument& q,
-                                           const OptionalTensor& k,
-                                           const TensorArgument& q_out,
-                                           const OptionalTensor& k_out,
+[[nodiscard]] CheckedTensors check_tensors(const TensorArgument& q, const OptionalTensor& k,
+                                           const TensorArgument& q_out, const OptionalTensor& k_out,
                                            std::int64_t token_dim, const RotaryPlan& plan);
 
 /// The positions of a call. `batch` and `tokens` are those of q; tensors lie on the device of `q`.

@@ -13,9 +13,8 @@ std::int64_t KnownCalls::number_of(std::string_view text, std::int64_t token_dim
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
   const std::size_t index = numbers_.size();
   if (index == kCapacity) return 0;
-  const auto* call =
-      new KnownCall{std::string(text), plan_from_text(text), token_dim,
-                    inverse ? Direction::inverse : Direction::forward};
+  const auto* call = new KnownCall{std::string(text), plan_from_text(text), token_dim,
+                                   inverse ? Direction::inverse : Direction::forward};
   calls_[index].store(call, std::memory_order_release);
   const auto number = static_cast<std::int64_t>(index) + 1;
   numbers_.emplace(std::move(key), number);

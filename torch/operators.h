@@ -52,9 +52,9 @@ struct Operators {
                              bool inverse) {
     TensorArgument q_out = q.empty_like();
     OptionalTensor k_out = empty_like(k);
-    Kernels::rotate(q, k, q_out, k_out, plan.text(),
-                    {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-                     inverse});
+    Kernels::rotate(
+        q, k, q_out, k_out, plan.text(),
+        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse});
     return boxed(std::move(q_out), std::move(k_out));
   }
 
@@ -64,9 +64,9 @@ struct Operators {
                              const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
                              const OptionalTensor& sin, OptionalInt padding, bool fractional,
                              bool inverse) {
-    Kernels::rotate(q, k, q, k, plan.text(),
-                    {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-                     inverse});
+    Kernels::rotate(
+        q, k, q, k, plan.text(),
+        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse});
   }
 
   static void rotate_out(const TensorArgument& q, const OptionalTensor& k, const PlanArgument& plan,
@@ -75,9 +75,9 @@ struct Operators {
                          const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
                          const OptionalTensor& sin, OptionalInt padding, bool fractional,
                          bool inverse, const TensorArgument& q_out, const OptionalTensor& k_out) {
-    Kernels::rotate(q, k, q_out, k_out, plan.text(),
-                    {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional,
-                     inverse});
+    Kernels::rotate(
+        q, k, q_out, k_out, plan.text(),
+        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse});
   }
 
   static std::int64_t number_of(const TensorArgument&, const PlanArgument& plan,

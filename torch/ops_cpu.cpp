@@ -23,10 +23,8 @@ const ParallelFor& parallel_for_of_torch() {
 }
 
 RotateOptions options_of(Direction direction) {
-  return {.direction = direction,
-          .threads = 0,
-          .parallel_for = &parallel_for_of_torch(),
-          .kernel = {}};
+  return {
+      .direction = direction, .threads = 0, .parallel_for = &parallel_for_of_torch(), .kernel = {}};
 }
 
 struct CpuKernels {

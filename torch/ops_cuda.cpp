@@ -70,8 +70,7 @@ const cuda::DevicePlan& device_plan(std::int64_t number, const KnownCall& call, 
                     KnownCalls::kCapacity>
       plans{};
   if (device >= kDevices) return device_plan(call.text, device, stream);
-  auto& known =
-      plans[static_cast<std::size_t>(number - 1)][static_cast<std::size_t>(device)];
+  auto& known = plans[static_cast<std::size_t>(number - 1)][static_cast<std::size_t>(device)];
   const cuda::DevicePlan* plan = known.load(std::memory_order_acquire);
   if (plan == nullptr) {
     plan = &device_plan(call.text, device, stream);
@@ -150,9 +149,8 @@ struct CudaKernels {
     const cuda::Stream stream = current_stream(device);
     const cuda::DevicePlan& plan = device_plan(number, call, device, stream);
     const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, call.token_dim, plan.plan());
-    cuda::rotate(plan, tensors.views(),
-                 positions_of(start, positions, q, tensors.rotations[0].in), stream,
-                 options_of(call.direction));
+    cuda::rotate(plan, tensors.views(), positions_of(start, positions, q, tensors.rotations[0].in),
+                 stream, options_of(call.direction));
   }
 
   static std::int64_t bad_rows(int device, std::string_view text, bool reset) {

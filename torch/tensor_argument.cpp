@@ -33,8 +33,8 @@ bool TensorArgument::is_dense() const noexcept {
 TensorArgument TensorArgument::empty_like() const {
   AtenTensorHandle made = nullptr;
   if (is_dense()) {
-    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dim_, sizes_, strides_, dtype_,
-                                                           device_type_, device_, &made));
+    STABLE_TORCH_ERROR_CODE_CHECK(
+        aoti_torch_empty_strided(dim_, sizes_, strides_, dtype_, device_type_, device_, &made));
     return TensorArgument(made);
   }
   AtenTensorHandle self = nullptr;

@@ -89,8 +89,8 @@ class ROPEWALK_API DeviceTable {
 };
 
 /// Cosines and sines in device memory that the caller holds: rows × pairs values each, row-major
-/// without gaps, amplitude included; float, or double where the rotation computes in double (float64
-/// data, arithmetic parity_p4).
+/// without gaps, amplitude included; float, or double where the rotation computes in double
+/// (float64 data, arithmetic parity_p4).
 struct DeviceAngles {
   const void* cos = nullptr;
   const void* sin = nullptr;

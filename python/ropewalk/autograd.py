@@ -1,7 +1,8 @@
 """Derivatives. A rotation is linear and orthogonal in x: its backward pass is the same kernel in the
 inverse direction, its tangent the same kernel on the tangent, and nothing of x is kept for either.
 
-Two functions do the same. :class:`_Rotate` is the lean one. :class:`_RotateTransformable` serves
+Two functions do the same. :class:`_Rotate` is the lean one (and :mod:`ropewalk.known` has a leaner
+one for the calls that need least). :class:`_RotateTransformable` serves
 ``torch.func`` and forward mode, at three times the host cost, and only while those are active.
 ``torch.library.register_autograd`` would not do: with it, forward mode silently gives zeros.
 """

@@ -133,7 +133,9 @@ def table_for_kernel(call: Call, dtype: torch.dtype) -> Call:
     plan = Geometry(*geometry_of(call.plan))
     double = dtype == torch.float64 or plan.arithmetic == "parity_p4"
     exact = torch.float64 if double else torch.float32
-    cos, sin = (_checked(table, name, plan) for table, name in ((call.cos, "cos"), (call.sin, "sin")))
+    cos, sin = (
+        _checked(table, name, plan) for table, name in ((call.cos, "cos"), (call.sin, "sin"))
+    )
     cos, sin = (half_width(table, plan).to(exact).contiguous() for table in (cos, sin))
     return call._replace(cos=cos, sin=sin)
 

@@ -52,8 +52,8 @@ void launch(void (*kernel)(A), const Grid& grid, A& args, Stream stream, bool pr
 void rotate_two(const DeviceState& state, const DevicePointers& pointers,
                 std::span<const Rotation> rotations, const Positions& positions, Stream stream,
                 const Options& options) {
-  PreparedCall call = prepare_call(state.plan, pointers, rotations, positions,
-                                   options.direction, state.compute_capability);
+  PreparedCall call = prepare_call(state.plan, pointers, rotations, positions, options.direction,
+                                   state.compute_capability);
   const bool programmatic = options.programmatic && state.compute_capability >= 90;
   call.facts.programmatic = programmatic;
   if (!call.plan->rotates() && call.facts.in_place) return;
@@ -112,8 +112,8 @@ void rotate(const DevicePlan& plan, const DeviceAngles& angles, std::span<const 
   require(angles.rows >= 1 && angles.cos != nullptr && angles.sin != nullptr,
           "angles: expected a cosine and a sine for at least one row, got {} rows", angles.rows);
   for (const Rotation& rotation : rotations) {
-    const bool needs_double = rotation.in.dtype == Dtype::float64 ||
-                              state.plan.arithmetic() == Arithmetic::parity_p4;
+    const bool needs_double =
+        rotation.in.dtype == Dtype::float64 || state.plan.arithmetic() == Arithmetic::parity_p4;
     require(angles.is_double == needs_double, "angles: expected {} for {} data",
             needs_double ? "double" : "float", name_of(rotation.in.dtype));
   }

@@ -148,10 +148,10 @@ def test_learning_does_not_recompile():
 
 def test_transforms_go_the_general_way():
     plan = learned("cpu")
-    q, k = tensors("cpu")
+    q, _ = tensors("cpu")
     tangent = torch.randn_like(q)
     expected = ropewalk.rotate(tangent, plan=plan)
-    value, pushed = torch.func.jvp(lambda x: ropewalk.rotate(x, plan=plan), (q,), (tangent,))
+    _, pushed = torch.func.jvp(lambda x: ropewalk.rotate(x, plan=plan), (q,), (tangent,))
     assert torch.equal(pushed, expected)
     stacked = torch.func.vmap(lambda x: ropewalk.rotate(x, plan=plan))(torch.stack([q, q + 1]))
     assert torch.equal(stacked[1], ropewalk.rotate(q + 1, plan=plan))
