@@ -72,8 +72,7 @@ class ROPEWALK_API DevicePlan : public OnDevice {
   /// `device` −1 is the current one. Allocates, copies and waits for the copy, and loads the
   /// kernels, so that rotate can be captured in a graph: not itself to be called during a capture.
   /// Throws Error(unsupported) naming a card that is older than 7.5, Error(cuda) for a device that
-  /// does not exist or a failed call, Error(invalid_argument) for a plan with a parity arithmetic,
-  /// which needs a DeviceTable.
+  /// does not exist or a failed call.
   explicit DevicePlan(const RotaryPlan& plan, int device = -1);
 };
 
@@ -82,6 +81,16 @@ class ROPEWALK_API DeviceTable : public OnDevice {
  public:
   /// As DevicePlan's, for a plan of any arithmetic.
   explicit DeviceTable(const RotaryTable& table, int device = -1);
+};
+
+/// Cosines and sines in device memory that the caller holds: rows × pairs values each, row-major
+/// without gaps, amplitude included; float, or double where the rotation computes in double
+/// (float64 data, arithmetic parity_p4).
+struct DeviceAngles {
+  const void* cos = nullptr;
+  const void* sin = nullptr;
+  std::int64_t rows = 0;
+  bool is_double = false;
 };
 
 struct Options {
@@ -104,13 +113,19 @@ struct Options {
 ///
 /// Does not wait, allocate or query the device; the current device of the thread may be another
 /// and stays as it is. The stream must belong to the plan's device. May be captured.
-/// Throws Error(invalid_argument), or Error(cuda) where the launch fails.
+/// Throws Error(invalid_argument), also for a plan with a parity arithmetic, which takes its angles
+/// from a table; or Error(cuda) where the launch fails.
 ROPEWALK_API void rotate(const DevicePlan& plan, std::span<const Rotation> rotations,
                          const Positions& positions, Stream stream, const Options& options = {});
 
 /// The same with angles from a table, in the arithmetic of its plan.
 ROPEWALK_API void rotate(const DeviceTable& table, std::span<const Rotation> rotations,
                          const Positions& positions, Stream stream, const Options& options = {});
+
+/// The same with the caller's own angles, read when the kernel runs. Bad rows count with the plan.
+ROPEWALK_API void rotate(const DevicePlan& plan, const DeviceAngles& angles,
+                         std::span<const Rotation> rotations, const Positions& positions,
+                         Stream stream, const Options& options = {});
 
 /// The launch policy that rotate would choose for (the first two of) these rotations.
 [[nodiscard]] ROPEWALK_API std::string policy_for(const DevicePlan& plan,

@@ -60,12 +60,15 @@ def core_version() -> str:
 class Plan:
     """An immutable rotation plan. Make one with :func:`make_plan` or :func:`plan_from_config`."""
 
-    __slots__ = ("_facts", "_fields", "is_exact", "text")
+    __slots__ = ("_facts", "_fields", "is_exact", "numbers_cpu", "numbers_cuda", "text")
 
     #: The plan as one line of JSON.
     text: str
     #: Whether the arithmetic is exact, that is, needs no table.
     is_exact: bool
+    #: By layout, what this process's operators know the plan under (:mod:`ropewalk.known`).
+    numbers_cpu: dict[str, int]
+    numbers_cuda: dict[str, int]
 
     def __init__(self, text: str) -> None:
         """Reads back ``plan.text``; PlanError where the core refuses it."""
@@ -76,6 +79,8 @@ class Plan:
         object.__setattr__(self, "_fields", json.loads(text))
         object.__setattr__(self, "_facts", None)
         object.__setattr__(self, "is_exact", self.arithmetic == "exact")
+        object.__setattr__(self, "numbers_cpu", {})
+        object.__setattr__(self, "numbers_cuda", {})
 
     @classmethod
     def _from_core(cls, text: str) -> Plan:

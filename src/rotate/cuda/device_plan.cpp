@@ -3,16 +3,6 @@
 #include "rotate/cuda/device_state.h"
 
 namespace ropewalk::cuda {
-namespace {
-
-const RotaryPlan& exact_plan(const RotaryPlan& plan) {
-  require(plan.arithmetic() == Arithmetic::exact || !plan.rotates(),
-          "plan: arithmetic {} takes its angles from a table; make a DeviceTable",
-          name_of(plan.arithmetic()));
-  return plan;
-}
-
-}  // namespace
 
 OnDevice::OnDevice(std::unique_ptr<DeviceState> state) noexcept : state_(std::move(state)) {}
 OnDevice::~OnDevice() = default;
@@ -25,7 +15,7 @@ std::uint64_t OnDevice::bad_rows(Stream stream) const { return read_bad_rows(*st
 void OnDevice::reset_bad_rows(Stream stream) const { cuda::reset_bad_rows(*state_, stream); }
 
 DevicePlan::DevicePlan(const RotaryPlan& plan, int device)
-    : OnDevice(make_state(exact_plan(plan), nullptr, device)) {}
+    : OnDevice(make_state(plan, nullptr, device)) {}
 
 DeviceTable::DeviceTable(const RotaryTable& table, int device)
     : OnDevice(make_state(table.plan(), &table, device)) {}
