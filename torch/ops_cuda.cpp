@@ -16,6 +16,11 @@
 #include "ropewalk/cuda.h"
 #include "ropewalk/error.h"
 
+// The name since PyTorch 2.12; before, the same macro without the prefix.
+#if !defined(STABLE_TORCH_ERROR_CODE_CHECK)
+#define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
+#endif
+
 // PyTorch's header declares it only for builds that define USE_CUDA.
 extern "C" AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_index,
                                                              void** ret_stream);

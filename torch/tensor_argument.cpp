@@ -5,6 +5,11 @@
 #include <array>
 #include <cstddef>
 
+// The name since PyTorch 2.12; before, the same macro without the prefix.
+#if !defined(STABLE_TORCH_ERROR_CODE_CHECK)
+#define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
+#endif
+
 namespace ropewalk::torch_ops {
 namespace {
 

@@ -9,6 +9,11 @@
 #include <memory>
 #include <optional>
 
+// The name since PyTorch 2.12; before, the same macro without the prefix.
+#if !defined(STABLE_TORCH_ERROR_CODE_CHECK)
+#define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
+#endif
+
 namespace ropewalk::torch_ops {
 
 class TensorArgument {
