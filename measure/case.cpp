@@ -47,6 +47,7 @@ Measurement measure(const Case& c, std::uint64_t seed, const TimingOptions& opti
   Measurement result;
   result.bytes = necessary_bytes(shape_of(c), c.in_place);
   result.residence = residence_of(result.bytes, c.threads);
+  result.kernel = c.kernel.empty() ? std::string(active_cpu_kernel()) : c.kernel;
   result.comparison = check(c, workload);
   if (!result.comparison.pass()) return result;
 

@@ -101,11 +101,20 @@ void Workload::add(std::int64_t heads, std::int64_t lead, std::uint64_t seed) {
   }
 }
 
+std::vector<Workload::Memory> Workload::memory() const {
+  std::vector<Memory> all;
+  for (const Tensor& tensor : tensors_) {
+    all.push_back({case_.in_place ? tensor.out.bytes() : tensor.in.bytes(), tensor.out.bytes()});
+  }
+  return all;
+}
+
 Positions Workload::position_of(std::int64_t token) const noexcept {
   if (position_data_.empty()) return Positions::from_offset(case_.start + token);
   Positions one = positions_;
   one.data = position_data_.data() + token;
   one.count = 1;
+  one.values = -1;
   return one;
 }
 

@@ -1,24 +1,79 @@
-#include "bench/cuda/chain.h"
+#include "measure/cuda/chain.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
-#include <stdexcept>
+#include <unordered_map>
 
-#include "bench/cuda/floors.h"
+#include "measure/cuda/floors.h"
+#include "ropewalk/error.h"
+#include "verify/cuda/device_memory.h"
 
-namespace ropewalk::bench {
+namespace ropewalk::measure {
 namespace {
+
+using verify::must;
 
 constexpr std::int64_t kFlushBytes = std::int64_t{256} << 20;
 
+struct Edges {
+  std::vector<cudaGraphNode_t> from, to;
+};
+
+Edges edges_of(cudaGraph_t graph, std::size_t room) {
+  Edges edges{std::vector<cudaGraphNode_t>(room), std::vector<cudaGraphNode_t>(room)};
+  std::vector<cudaGraphEdgeData> data(room);  // programmatic edges cannot be asked for without
+#if CUDART_VERSION >= 13000
+  must(cudaGraphGetEdges(graph, edges.from.data(), edges.to.data(), data.data(), &room),
+       "cudaGraphGetEdges");
+#else
+  must(cudaGraphGetEdges_v2(graph, edges.from.data(), edges.to.data(), data.data(), &room),
+       "cudaGraphGetEdges");
+#endif
+  edges.from.resize(room);
+  edges.to.resize(room);
+  return edges;
+}
+
+/// Nodes that could run side by side would hide what a launch costs: whenever the finished nodes
+/// are taken away, exactly one may start.
+void require_chain(cudaGraph_t graph, const std::string& name) {
+  std::size_t count = 0;
+  must(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
+  std::vector<cudaGraphNode_t> nodes(count);
+  must(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+  const Edges edges = edges_of(graph, 4 * count);
+  std::unordered_map<cudaGraphNode_t, int> waits_for;
+  std::unordered_multimap<cudaGraphNode_t, cudaGraphNode_t> followers;
+  for (std::size_t i = 0; i < edges.from.size(); ++i) {
+    ++waits_for[edges.to[i]];
+    followers.emplace(edges.from[i], edges.to[i]);
+  }
+  std::vector<cudaGraphNode_t> ready;
+  for (const cudaGraphNode_t node : nodes) {
+    if (waits_for[node] == 0) ready.push_back(node);
+  }
+  for (std::size_t done = 0; done < nodes.size(); ++done) {
+    if (ready.size() != 1) {
+      throw Error(ErrorCode::cuda, fmt::format("{}: {} launches of its graph could run at once",
+                                               name, ready.size()));
+    }
+    const auto [begin, end] = followers.equal_range(ready.front());
+    ready.clear();
+    for (auto edge = begin; edge != end; ++edge) {
+      if (--waits_for[edge->second] == 0) ready.push_back(edge->second);
+    }
+  }
+}
+
 }  // namespace
 
-void must(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  throw std::runtime_error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
+double Sample::quantile(double q) const {
+  const auto last = static_cast<double>(microseconds.size() - 1);
+  return microseconds[static_cast<std::size_t>(std::lround(q * last))];
 }
 
 ChainTimer::ChainTimer() {
@@ -65,6 +120,7 @@ std::vector<Sample> ChainTimer::time(const std::vector<Candidate>& candidates,
     must(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
     for (int node = 0; node < options.nodes; ++node) candidate.launch(node, stream_);
     must(cudaStreamEndCapture(stream_, &graph), "capture");
+    require_chain(graph, candidate.name);
     must(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
     must(cudaGraphDestroy(graph), "cudaGraphDestroy");
     must(cudaGraphUpload(ready, stream_), "cudaGraphUpload");
@@ -86,12 +142,10 @@ std::vector<Sample> ChainTimer::time(const std::vector<Candidate>& candidates,
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     must(cudaGraphExecDestroy(graphs[i]), "cudaGraphExecDestroy");
-    std::vector<double>& t = times[i];
-    std::sort(t.begin(), t.end());
-    samples.push_back(
-        {candidates[i].name, t[t.size() / 2], t[t.size() / 10], t[t.size() * 9 / 10]});
+    std::sort(times[i].begin(), times[i].end());
+    samples.push_back({candidates[i].name, std::move(times[i])});
   }
   return samples;
 }
 
-}  // namespace ropewalk::bench
+}  // namespace ropewalk::measure

@@ -8,10 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ropewalk::bench {
-
-/// Throws std::runtime_error.
-void must(cudaError_t status, const char* what);
+namespace ropewalk::measure {
 
 /// What is timed: a name and one launch, given the number of the launch in its chain.
 struct Candidate {
@@ -19,12 +16,12 @@ struct Candidate {
   std::function<void(int node, cudaStream_t stream)> launch;
 };
 
-/// Microseconds of one launch.
+/// Microseconds of one launch, sorted: one for each replay that counts.
 struct Sample {
   std::string name;
-  double median = 0;
-  double p10 = 0;
-  double p90 = 0;
+  std::vector<double> microseconds;
+  [[nodiscard]] double quantile(double q) const;
+  [[nodiscard]] double median() const { return quantile(0.5); }
 };
 
 struct ChainOptions {
@@ -34,8 +31,10 @@ struct ChainOptions {
   bool cold = true;  ///< memory is read before each replay to empty the caches
 };
 
-/// Each candidate becomes a graph of `nodes` launches. Rounds visit the graphs in a new random
-/// order. A delay kernel before each replay keeps the host's launch outside the measurement.
+/// Each candidate becomes a graph of `nodes` launches, captured from one stream, so that each node
+/// waits for the one before; a graph whose nodes could run side by side is an Error. Rounds visit
+/// the graphs in a new random order. A delay kernel before each replay keeps the host's launch
+/// outside the measurement.
 class ChainTimer {
  public:
   ChainTimer();
@@ -58,4 +57,4 @@ class ChainTimer {
   double host_nanoseconds_ = 500e3;
 };
 
-}  // namespace ropewalk::bench
+}  // namespace ropewalk::measure

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace ropewalk::bench {
+namespace ropewalk::measure {
 
 /// A pass over contiguous memory. Out of place it copies; in place it reads, flips signs, writes.
 struct FloorKernel {
@@ -18,19 +18,16 @@ struct FloorKernel {
 };
 [[nodiscard]] std::span<const FloorKernel> floor_kernels();
 
-/// `bytes` is a multiple of 16 (rounded down). `programmatic` as in cuda::Options.
+/// `bytes` is a multiple of 16 (rounded down). `programmatic` as in cuda::Options. Throws
+/// Error(cuda).
 void launch_floor(const FloorKernel& kernel, const void* in, void* out, std::int64_t bytes,
                   cudaStream_t stream, bool programmatic);
 
+/// A kernel that does nothing: what a node of a graph costs on this machine.
+void launch_empty(cudaStream_t stream, bool programmatic);
 /// Keeps the stream busy, so that the host's launches are outside what is timed.
 void launch_delay(std::uint64_t nanoseconds, cudaStream_t stream);
 /// Reads memory to push everything else out of the caches.
 void launch_flush(const void* memory, std::int64_t bytes, unsigned* sink, cudaStream_t stream);
-/// Standard normal values of a dtype (0 bfloat16, 1 float16, 2 float32, 3 float64), by hash.
-void launch_fill(void* data, std::int64_t elements, int kind, std::uint64_t seed,
-                 cudaStream_t stream);
-/// Bytes that differ, added to *count on the device.
-void launch_compare(const void* a, const void* b, std::int64_t bytes, unsigned long long* count,
-                    cudaStream_t stream);
 
-}  // namespace ropewalk::bench
+}  // namespace ropewalk::measure
