@@ -64,7 +64,7 @@ int run_work(const Work& work) {
 }  // namespace
 
 int run_application(int argc, char** argv) {
-  if (argc > 1 && is_python_command(argv[1])) return forward_to_python(argc, argv);
+  if (argc > 1 && is_python_command({argv + 1, argv + argc})) return forward_to_python(argc, argv);
 
   CLI::App app(
       "Rotary position embeddings: one small error bound at every position, built for the speed of "
