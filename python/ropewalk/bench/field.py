@@ -83,7 +83,7 @@ def _run_case(case, peers, options, absent, progress) -> Iterator[Row]:
             yield Row(case, peer, UNAVAILABLE, absent[peer.name])
             continue
         progress(f"{case}: {peer.name}")
-        row = _verify(setting, peer)
+        row, rotate = _verify(setting, peer)
         if row.status == UNAVAILABLE:
             absent[peer.name] = row.reason
         if row.status == VERIFIED and not options.verify_only:
@@ -93,7 +93,7 @@ def _run_case(case, peers, options, absent, progress) -> Iterator[Row]:
                 if sets > 1:
                     hot = ceilings(case.bytes, 1, options.seconds, options.device)
             try:
-                _time(setting, row, sets, options.seconds)
+                _time(setting, row, rotate, sets, options.seconds)
             except torch.cuda.OutOfMemoryError:
                 row.status, row.reason = FAILED, "not enough memory to time it"
             row.ceiling = fastest(cold, peer.in_place)
@@ -115,8 +115,8 @@ def _prepare(setting: Setting, peer: Peer) -> Rotate:
         return peer.prepare(setting)
 
 
-def _verify(setting: Setting, peer: Peer) -> Row:
-    row = Row(setting.case, peer, VERIFIED)
+def _verify(setting: Setting, peer: Peer) -> tuple[Row, Rotate | None]:
+    row, rotate = Row(setting.case, peer, VERIFIED), None
     try:
         with torch.no_grad():
             rotate = _prepare(setting, peer)
@@ -138,12 +138,11 @@ def _verify(setting: Setting, peer: Peer) -> Row:
         if not verdict.right:
             row.status = WRONG
             row.reason = f"error {verdict.error:.2g}, {verdict.error_to_bound:.3g} of the bound"
-    return row
+    return row, rotate
 
 
-def _time(setting: Setting, row: Row, sets: int, seconds: float) -> None:
+def _time(setting: Setting, row: Row, rotate: Rotate, sets: int, seconds: float) -> None:
     with torch.no_grad():
-        rotate = _prepare(setting, row.peer)
         inputs = setting.inputs(sets)
         row.cold = time_calls(rotate, inputs, seconds)
         row.hot = time_calls(rotate, inputs[:1], seconds) if sets > 1 else row.cold

@@ -16,6 +16,7 @@ verify/tolerance.h and is what ``ropewalk verify`` applies.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -43,14 +44,19 @@ def to_pairs(x: Tensor, pairing: str) -> Tensor:
     return x.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2) if pairing == "half" else x
 
 
+@functools.lru_cache(maxsize=1)
+def _table(head_dim: int, rows: int, base: float, device: torch.device) -> Tensor:
+    """The peers of a case share it."""
+    return precompute_freqs_cis(head_dim, rows, base).to(device)
+
+
 def judge(setting: Setting, given: tuple[Tensor, Tensor], got: tuple[Tensor, Tensor]) -> Verdict:
     """Compares ``got`` with the rotation of ``given``, both (q, k) in the layout of the case.
 
     Raises ValueError where shape or dtype are not those of the input.
     """
     case = setting.case
-    table = precompute_freqs_cis(case.head_dim, setting.cos.size(0), case.base)
-    table = table.to(setting.device)
+    table = _table(case.head_dim, setting.cos.size(0), case.base, setting.device)
     if setting.inverse:
         table = table.conj().resolve_conj()
     error = ratio = 0.0
