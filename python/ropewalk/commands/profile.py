@@ -43,7 +43,7 @@ def _under_ncu(case, in_place: bool) -> tuple[list[counters.Counters], str]:
         return [], "ncu (Nsight Compute) is not installed; only times were measured"
     request = json.dumps(dataclasses.asdict(case) | {"in_place": in_place})
     command = [tool, "--csv", "--page", "raw", "--clock-control", "none", "--metrics",
-               ",".join(counters.METRICS.values()), "--kernel-name", "regex:ropewalk|sweep|rotate",
+               ",".join(counters.METRICS.values()), "--kernel-name", "regex:rotate",
                "--launch-skip", str(WARM), sys.executable, "-m", "ropewalk.profiling.target",
                request]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
