@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "ropewalk/error.h"
@@ -19,7 +21,7 @@ namespace {
 void report_error(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   while (!message.empty() && message.back() == ' ') message.pop_back();
-  fmt::print(stderr, "ropewalk: {}\n", message);
+  fmt::print(stderr, "ropewalk: {}\n", printable(message));
 }
 
 void add_subcommands(CLI::App& app, Work& chosen) {
@@ -65,6 +67,7 @@ int run_work(const Work& work) {
 
 int run_application(int argc, char** argv) {
   if (argc > 1 && is_python_command({argv + 1, argv + argc})) return forward_to_python(argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error, not a crash
 
   CLI::App app(
       "Rotary position embeddings: one small error bound at every position, built for the speed of "

@@ -6,6 +6,7 @@
 #include "cli/bench_axes.h"
 #include "cli/command.h"
 #include "cli/common.h"
+#include "cli/list_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/table.h"
@@ -218,7 +219,8 @@ int bench(const Arguments& arguments) {
     Progress progress(static_cast<std::int64_t>(cases.size()));
     for (const measure::Case& c : cases) {
       progress.show(static_cast<std::int64_t>(rows.size()), command_of(c).substr(15));
-      rows.push_back({c, measure::measure(c, seed, timing_of(arguments))});
+      rows.push_back({c, naming({{"positions", "--start"}},
+                                [&] { return measure::measure(c, seed, timing_of(arguments)); })});
     }
     progress.show(static_cast<std::int64_t>(rows.size()), "");
   }
@@ -227,31 +229,23 @@ int bench(const Arguments& arguments) {
 
 void add_axes(CLI::App& command, BenchAxes& axes) {
   const auto count = CLI::Range(std::int64_t{1}, std::int64_t{1} << 31);
-  command.add_option("--tokens", axes.tokens, "Tokens; 1 is decoding")
-      ->delimiter(',')
-      ->check(count);
-  command.add_option("--heads", axes.heads, "Query heads")->delimiter(',')->check(count);
-  command.add_option("--kv-heads", axes.key_heads, "Key heads; 0: queries alone")
-      ->delimiter(',')
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
-  command.add_option("--head-dim", axes.head_dim, "Channels of a head")
-      ->delimiter(',')
-      ->check(count);
+  add_list(command, "--tokens", axes.tokens, "Tokens; 1 is decoding", count);
+  add_list(command, "--heads", axes.heads, "Query heads", count);
+  add_list(command, "--kv-heads", axes.key_heads, "Key heads; 0: queries alone",
+           CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
+  add_list(command, "--head-dim", axes.head_dim, "Channels of a head", count);
   command.add_option("--rotary-dim", axes.rotary_dim, "Rotated channels; 0: all")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
   command.add_option("--batch", axes.batch, "Batch rows")->check(count);
-  command.add_option("--dtype", axes.dtypes, "float64, float32, float16, bfloat16")->delimiter(',');
-  command.add_option("--layout", axes.layouts, "bthd, bhtd, thd")->delimiter(',');
-  command.add_option("--pairing", axes.pairings, "half, interleaved, interleaved_to_half")
-      ->delimiter(',');
-  command.add_option("--direction", axes.directions, "forward, inverse")->delimiter(',');
+  add_list(command, "--dtype", axes.dtypes, "float64, float32, float16, bfloat16");
+  add_list(command, "--layout", axes.layouts, "bthd, bhtd, thd");
+  add_list(command, "--pairing", axes.pairings, "half, interleaved, interleaved_to_half");
+  add_list(command, "--direction", axes.directions, "forward, inverse");
   command.add_flag("--in-place", axes.in_place, "In place (default: both placements)");
   command.add_flag("--out-of-place", axes.out_of_place, "Out of place (default: both placements)");
-  command.add_option("--threads", axes.threads, "Threads; 0: one per available processor")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 4096));
-  command.add_option("--kernel", axes.kernels, "CPU kernels (see `ropewalk kernels`)")
-      ->delimiter(',');
+  add_list(command, "--threads", axes.threads, "Threads; 0: one per available processor",
+           CLI::Range(0, 4096));
+  add_list(command, "--kernel", axes.kernels, "CPU kernels (see `ropewalk kernels`)");
   command.add_option("--start", axes.start, "Position of the first token")->capture_default_str();
 }
 
@@ -263,8 +257,7 @@ void add_bench(CLI::App& app, Work& chosen) {
   add_axes(*command, arguments->axes);
   command->add_option("--reps", arguments->repetitions, "Samples of each; default: by time")
       ->check(CLI::Range(1, 1000000));
-  command->add_option("--seconds", arguments->seconds, "Time for each measurement, about")
-      ->check(CLI::Range(0.001, 3600.0));
+  add_seconds_option(*command, arguments->seconds);
   command->add_flag("--floors", arguments->floors, "Time copies alone, in L2 and out of cache");
   command->add_flag(
       "--explain", arguments->explain,

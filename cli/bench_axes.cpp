@@ -57,6 +57,17 @@ std::vector<measure::Case> plans_of(const BenchAxes& axes) {
   return cases;
 }
 
+/// The product of the sizes must be one that addresses can count.
+void check_sizes(const measure::Case& c) {
+  constexpr __int128 kMost = __int128{1} << 47;
+  const __int128 heads = static_cast<__int128>(c.query_heads) + c.key_heads;
+  const __int128 rows = static_cast<__int128>(c.batch) * c.tokens;
+  require(rows * heads <= kMost && rows * heads * c.plan.head_dim() <= kMost,
+          "--batch, --tokens, --heads, --kv-heads, --head-dim: expected at most 2^47 channels in "
+          "all, got {} × {} × ({} + {}) × {}",
+          c.batch, c.tokens, c.query_heads, c.key_heads, c.plan.head_dim());
+}
+
 }  // namespace
 
 std::vector<measure::Case> cases_of(const BenchAxes& axes) {
@@ -84,6 +95,7 @@ std::vector<measure::Case> cases_of(const BenchAxes& axes) {
   multiply(cases, axes.heads, [](Case& c, std::int64_t heads) { c.query_heads = heads; });
   multiply(cases, axes.key_heads, [](Case& c, std::int64_t heads) { c.key_heads = heads; });
   multiply(cases, axes.tokens, [](Case& c, std::int64_t tokens) { c.tokens = tokens; });
+  for (const Case& c : cases) check_sizes(c);
   return cases;
 }
 

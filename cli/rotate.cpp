@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <span>
+#include <system_error>
 
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/device.h"
+#include "cli/list_option.h"
 #include "cli/rotate_tensor.h"
 #include "ropewalk/table.h"
 
@@ -49,7 +53,8 @@ std::vector<std::string> tensors_to_rotate(const Arguments& arguments,
                                            const SafetensorsReader& file, std::int64_t head_dim) {
   for (const std::string& name : arguments.tensors) {
     const SafetensorsEntry* tensor = file.find(name);
-    require(tensor != nullptr, "--tensor: {} has no tensor {}", arguments.input, in_quotes(name));
+    require(tensor != nullptr, "--tensor: {} has no tensor {}", in_quotes(arguments.input),
+            in_quotes(name));
     const std::string reason = obstacle(*tensor, head_dim);
     require(reason.empty(), "--tensor: {} {}", in_quotes(name), reason);
   }
@@ -64,7 +69,7 @@ std::vector<std::string> tensors_to_rotate(const Arguments& arguments,
   }
   require(!names.empty(),
           "--input: {} has no tensor of 3 or 4 dimensions, a floating dtype and {} channels",
-          arguments.input, head_dim);
+          in_quotes(arguments.input), head_dim);
   return names;
 }
 
@@ -82,26 +87,34 @@ class TensorRotator {
 
   void rotate_in_place(const SafetensorsEntry& tensor, std::byte* data) const {
     const TensorView view = view_of(tensor, data, arguments_.layout);
-    const Positions positions = positions_.for_view(view, tensor.name);
-    const std::array rotations{Rotation::in_place(view)};
-    if (plan_.arithmetic() == Arithmetic::exact || !plan_.rotates() || view.elements() == 0) {
-      if (on_cuda_) {
-        rotate_on_cuda(plan_, rotations, positions, options_.direction);
-      } else {
-        rotate(plan_, rotations, positions, options_);
-      }
-      return;
-    }
-    const std::int64_t rows = std::max<std::int64_t>(1, positions_.table_rows(view));
-    const RotaryTable table(plan_, rows, view.dtype);
-    if (on_cuda_) {
-      rotate_on_cuda(table, rotations, positions, options_.direction);
-    } else {
-      rotate(table, rotations, positions, options_);
-    }
+    naming({{"positions", "--positions"},
+            {"plan", "--arithmetic"},
+            {"direction", "--inverse"},
+            {"rotations[0].in", "--input"}},
+           [&] { rotate_view(view, tensor.name); });
   }
 
  private:
+  void rotate_view(const TensorView& view, const std::string& name) const {
+    const std::array rotations{Rotation::in_place(view)};
+    if (plan_.arithmetic() == Arithmetic::exact || !plan_.rotates()) {
+      rotate_with(plan_, rotations, positions_.for_view(view, name));
+    } else if (view.elements() > 0) {
+      const TablePositions rows = positions_.for_table(view, name);
+      rotate_with(RotaryTable(plan_, rows.positions, view.dtype), rotations, rows.description);
+    }
+  }
+
+  template <class PlanOrTable>
+  void rotate_with(const PlanOrTable& plan, std::span<const Rotation> rotations,
+                   const Positions& positions) const {
+    if (on_cuda_) {
+      rotate_on_cuda(plan, rotations, positions, options_.direction);
+    } else {
+      rotate(plan, rotations, positions, options_);
+    }
+  }
+
   const Arguments& arguments_;
   const RotaryPlan& plan_;
   PositionSource positions_;
@@ -109,32 +122,47 @@ class TensorRotator {
   RotateOptions options_;
 };
 
-void copy_tensor(const SafetensorsReader& file, const SafetensorsEntry& tensor,
-                 SafetensorsWriter& writer) {
-  std::vector<std::byte> chunk(std::min<std::uint64_t>(kCopyChunk, tensor.bytes));
-  for (std::uint64_t at = 0; at < tensor.bytes; at += chunk.size()) {
-    const auto length = std::min<std::uint64_t>(chunk.size(), tensor.bytes - at);
-    file.read(tensor, at, std::span(chunk).first(length));
-    writer.write(std::span(chunk).first(length));
-  }
-}
-
 /// A file that cannot be written is failed work, not bad input.
 template <class Body>
 void writing(Body&& body) {
   try {
     body();
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::io) throw WorkFailed(error.what());
+    if (error.code() == ErrorCode::io) throw WorkFailed(fmt::format("--output: {}", error.what()));
     throw;
   }
 }
 
+void copy_tensor(const SafetensorsReader& file, const SafetensorsEntry& tensor,
+                 SafetensorsWriter& writer) {
+  std::vector<std::byte> chunk(std::min<std::uint64_t>(kCopyChunk, tensor.bytes));
+  for (std::uint64_t at = 0; at < tensor.bytes; at += chunk.size()) {
+    const auto length = std::min<std::uint64_t>(chunk.size(), tensor.bytes - at);
+    const std::span part = std::span(chunk).first(length);
+    reading("--input", [&] { file.read(tensor, at, part); });
+    writing([&] { writer.write(part); });
+  }
+}
+
+/// A place where no file can be is wrong usage.
+void check_output(const std::filesystem::path& output) {
+  std::error_code ignored;
+  const std::filesystem::path folder = output.has_parent_path() ? output.parent_path() : ".";
+  require(std::filesystem::is_directory(folder, ignored),
+          "--output: expected a file in a folder that exists, got {}", in_quotes(output.native()));
+  const auto there = std::filesystem::status(output, ignored);
+  require(output.has_filename() &&
+              (!std::filesystem::exists(there) || std::filesystem::is_regular_file(there)),
+          "--output: expected the name of a regular file, got {}", in_quotes(output.native()));
+}
+
 int rotate_file(const Arguments& arguments) {
   if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
-  const RopeConfig config = load_config(arguments.config);
-  const RotaryPlan plan = make_plan(config, plan_options(arguments.plan, config, true));
-  const SafetensorsReader file(arguments.input);
+  check_output(arguments.output);
+  const RopeConfig config = load_model_config(arguments.config);
+  const RotaryPlan plan = plan_from(config, plan_options(arguments.plan, config, true));
+  const SafetensorsReader file =
+      reading("--input", [&] { return SafetensorsReader(arguments.input); });
   const auto names = tensors_to_rotate(arguments, file, plan.head_dim());
   const TensorRotator rotator(arguments, plan, file);
 
@@ -150,7 +178,7 @@ int rotate_file(const Arguments& arguments) {
       continue;
     }
     std::vector<std::byte> data(tensor.bytes);
-    file.read(tensor, 0, data);
+    reading("--input", [&] { file.read(tensor, 0, data); });
     rotator.rotate_in_place(tensor, data.data());
     writing([&] { writer->write(data); });
     rotated.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}});
@@ -166,8 +194,8 @@ int rotate_file(const Arguments& arguments) {
                 {"rotated", rotated},
                 {"copied", copied}});
   } else {
-    fmt::print("{}: {} tensors rotated, {} copied ({})\n", arguments.output, rotated.size(),
-               copied.size(), to_string(plan));
+    fmt::print("{}: {} tensors rotated, {} copied ({})\n", printable(arguments.output),
+               rotated.size(), copied.size(), to_string(plan));
   }
   return kOk;
 }
@@ -183,11 +211,9 @@ void add_rotate(CLI::App& app, Work& chosen) {
       ->add_option("--output", arguments->output,
                    "File to write, whole or not at all; tensors not rotated are copied")
       ->required();
-  command
-      ->add_option("--tensor", arguments->tensors,
-                   "Tensors to rotate; default: all of 3 or 4 dimensions, a floating dtype and "
-                   "head_dim channels")
-      ->delimiter(',');
+  add_list(*command, "--tensor", arguments->tensors,
+           "Tensors to rotate; default: all of 3 or 4 dimensions, a floating dtype and head_dim "
+           "channels");
   command
       ->add_option("--positions", arguments->positions,
                    "Position of the first token, or the name of a tensor of positions in the file: "

@@ -1,12 +1,14 @@
 #include "cli/rotate_tensor.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "base/check.h"
+#include "cli/common.h"
+#include "rotate/positions.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -16,14 +18,6 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> integer_of(const std::string& text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return value;
-}
 
 std::optional<Dtype> rotatable_dtype(const std::string& name) noexcept {
   if (name == "F64") return Dtype::float64;
@@ -102,13 +96,13 @@ Positions PositionSource::for_view(const TensorView& view, const std::string& na
   return positions;
 }
 
-std::int64_t PositionSource::table_rows(const TensorView& view) const {
-  if (start_) return *start_ + view.size[kToken];
-  std::int64_t largest = 0;
+std::vector<std::int64_t> PositionSource::integers() const {
+  std::vector<std::int64_t> values;
   const auto each = [&](auto sample) {
+    values.reserve(data_.size() / sizeof sample);
     for (std::size_t at = 0; at < data_.size(); at += sizeof sample) {
       std::memcpy(&sample, data_.data() + at, sizeof sample);
-      largest = std::max(largest, static_cast<std::int64_t>(sample));
+      values.push_back(sample);
     }
   };
   switch (type_) {
@@ -119,7 +113,33 @@ std::int64_t PositionSource::table_rows(const TensorView& view) const {
            "--positions: a parity arithmetic needs integer positions, tensor {} holds floats",
            in_quotes(name_));
   }
-  return largest + 1;
+  return values;
+}
+
+TablePositions PositionSource::for_table(const TensorView& view, const std::string& name) const {
+  TablePositions result;
+  result.description = for_view(view, name);
+  const std::int64_t tokens = view.size[kToken];
+  if (start_) {
+    check_offset(result.description, {.batch = view.size[kBatch],
+                                      .tokens = tokens,
+                                      .float64_data = view.dtype == Dtype::float64});
+    result.positions.resize(static_cast<std::size_t>(tokens));
+    std::iota(result.positions.begin(), result.positions.end(), *start_);
+    result.description.start = 0;
+    return result;
+  }
+  result.rows = integers();
+  result.positions = result.rows;
+  std::ranges::sort(result.positions);
+  const auto repeated = std::ranges::unique(result.positions);
+  result.positions.erase(repeated.begin(), repeated.end());
+  for (std::int64_t& row : result.rows) {
+    row = std::ranges::lower_bound(result.positions, row) - result.positions.begin();
+  }
+  result.description.type = Positions::Type::int64;
+  result.description.data = result.rows.data();
+  return result;
 }
 
 }  // namespace ropewalk::cli

@@ -20,8 +20,12 @@ namespace ropewalk::cli {
 [[nodiscard]] TensorView view_of(const SafetensorsEntry& tensor, std::byte* data,
                                  const std::string& layout);
 
-/// The integer that the whole text spells; empty where it is none.
-[[nodiscard]] std::optional<std::int64_t> integer_of(const std::string& text);
+/// Positions as rows of a table that has these positions and no others.
+struct TablePositions {
+  std::vector<std::int64_t> positions;  ///< one per row of the table
+  std::vector<std::int64_t> rows;  ///< of each token, where tokens do not just follow each other
+  Positions description;           ///< what rotate takes; points into `rows`
+};
 
 /// --positions: where tokens start, or a tensor of positions read from the input file.
 class PositionSource {
@@ -32,11 +36,14 @@ class PositionSource {
 
   /// Positions of a view; Error(invalid_argument) where the tensor's sizes do not fit it.
   [[nodiscard]] Positions for_view(const TensorView& view, const std::string& name) const;
-  /// Rows that a table needs for the view's tokens; Error(invalid_argument) for float positions.
-  [[nodiscard]] std::int64_t table_rows(const TensorView& view) const;
+  /// The same for a table, each position once: how large a position is costs nothing. The view has
+  /// elements. Error(bad_position) for a position outside the limits of the view's dtype,
+  /// Error(invalid_argument) for float positions or sizes that do not fit.
+  [[nodiscard]] TablePositions for_table(const TensorView& view, const std::string& name) const;
 
  private:
   void load(const SafetensorsEntry& tensor, const SafetensorsReader& file);
+  [[nodiscard]] std::vector<std::int64_t> integers() const;
 
   std::optional<std::int64_t> start_;
   std::string name_;

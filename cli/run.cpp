@@ -46,7 +46,7 @@ std::vector<Row> rows_of(const std::filesystem::path& path) {
       PlanOptions options;
       options.layer_type = type;
       rows.push_back(
-          {model, type, config, slice_leads(path), make_plan(config, options), std::nullopt, {}});
+          {model, type, config, slice_leads(path), plan_from(config, options), std::nullopt, {}});
     }
   } catch (const Error& error) {
     rows.push_back({model, "", {}, {}, std::nullopt, std::nullopt, error.what()});
@@ -84,7 +84,7 @@ void work_on(Row& row, const Arguments& arguments, std::uint64_t seed) {
 
 std::string label(const Row& row) {
   const bool one = row.layer_type.empty() || row.config.by_layer_type.size() <= 1;
-  return one ? row.model : fmt::format("{} {}", row.model, row.layer_type);
+  return printable(one ? row.model : fmt::format("{} {}", row.model, row.layer_type));
 }
 
 Json json_of(const Row& row, const Arguments& arguments) {
@@ -215,9 +215,7 @@ void add_run(CLI::App& app, Work& chosen) {
   command->add_option("--dtype", arguments->dtype, "Data type of q and k")->capture_default_str();
   command->add_flag("--in-place,!--out-of-place", arguments->in_place,
                     "Overwrite q and k instead of writing new ones");
-  command->add_option("--seconds", arguments->seconds, "Time for each measurement, about")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
+  add_seconds_option(*command, arguments->seconds);
   add_execution_options(*command, arguments->execution);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(

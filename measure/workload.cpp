@@ -106,6 +106,7 @@ Positions Workload::position_of(std::int64_t token) const noexcept {
   Positions one = positions_;
   one.data = position_data_.data() + token;
   one.count = 1;
+  one.values = -1;
   return one;
 }
 

@@ -134,5 +134,19 @@ def test_verify_a_part_of_the_matrix(cli):
         "interleaved_to_half",
     }
     assert all(0 < r["worst_error_to_bound"] <= 1 for r in report["rows"])
-    seed = cli("verify", "--kernel", "scalar", "--dtype", "bf16", "--seed", report["seed"])
-    assert str(report["seed"]) in seed.stdout
+    parts = [
+        json.loads(
+            cli(
+                *("verify", "--kernel", "scalar", "--dtype", "bf16", "--json"),
+                *("--seed", report["seed"], "--shard", f"{part}/3"),
+            ).stdout
+        )
+        for part in (1, 2, 3)
+    ]
+    for number, part in enumerate(parts, 1):
+        assert part["pass"] and part["seed"] == report["seed"]
+        assert part["shard"] == {"number": number, "parts": 3}
+    for key in ("cases", "elements"):
+        whole = sum(row[key] for row in report["rows"])
+        assert sum(row[key] for part in parts for row in part["rows"]) == whole
+        assert all(sum(row[key] for row in part["rows"]) < whole for part in parts)

@@ -128,7 +128,8 @@ def test_learned_frequencies_learn():
     plan = ropewalk.make_plan(8)
     target = ropewalk.RotaryEmbedding(8, base=50.0)
     x = torch.randn(1, 2, 6, 8)
-    frequencies = torch.nn.Parameter(torch.tensor([1.0, 0.3, 0.1, 0.02]))
+    start = torch.tensor([1.0, 0.3, 0.1, 0.02])
+    frequencies = torch.nn.Parameter(start.clone())
     optimizer = torch.optim.Adam([frequencies], lr=0.02)
     losses = []
     for _ in range(120):
@@ -138,9 +139,9 @@ def test_learned_frequencies_learn():
         optimizer.zero_grad()
         losses[-1].backward()
         optimizer.step()
-    assert losses[-1] < 1e-3 * losses[0]
+    assert losses[-1] < losses[0] / 1000
     wanted = 50.0 ** (-torch.arange(0, 8, 2) / 8)
-    assert (frequencies.detach() - wanted).abs().max() < 0.02
+    assert (frequencies.detach() - wanted).abs().max() < (start - wanted).abs().max() / 3
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
