@@ -39,6 +39,8 @@ class Row:
     destroys_input: bool = False
     cold: Timing | None = None
     hot: Timing | None = None
+    #: Sets of buffers that the cold calls went round.
+    sets: int | None = None
     #: The fastest pass that moves the same bytes, in the same run: (name, timing).
     ceiling: tuple[str, Timing] | None = None
     hot_ceiling: tuple[str, Timing] | None = None
@@ -96,6 +98,7 @@ def _run_case(case, peers, options, absent, progress) -> Iterator[Row]:
                 _time(setting, row, rotate, sets, options.seconds)
             except torch.cuda.OutOfMemoryError:
                 row.status, row.reason = FAILED, "not enough memory to time it"
+            row.sets = sets
             row.ceiling = fastest(cold, peer.in_place)
             row.hot_ceiling = fastest(hot, peer.in_place)
         yield row
@@ -159,6 +162,7 @@ def columns(row: Row) -> dict[str, object]:
         "error": row.error,
         "error_to_bound": row.error_to_bound,
         "bytes": case.bytes,
+        "working_set_bytes": None if row.sets is None else row.sets * case.bytes,
     }
     names = ("us", "spread", "tokens_per_s", "gb_per_s", "ceiling", "ceiling_us", "of_ceiling")
     for kind, timing, ceiling in (("", cold, row.ceiling), ("hot_", hot, row.hot_ceiling)):

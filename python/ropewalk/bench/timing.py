@@ -18,6 +18,9 @@ from torch import Tensor
 
 #: A working set counts as cold from so many times the largest cache on.
 TIMES_CACHE = 5
+#: Sets of buffers at most: a graph of more calls takes longer to make than to measure. Small calls stay
+#: partly in the cache then; the rows say how large the working set was.
+MOST_SETS = 512
 #: Calls in one graph, at least: a launch of a graph costs several microseconds.
 CALLS = 20
 
@@ -44,8 +47,8 @@ def summarise(samples: Sequence[float], graph: bool | None = None) -> Timing:
 
 
 def sets_for(bytes_of_one: int, cache_bytes: int) -> int:
-    """How many sets of buffers make the working set cold: at least 1, at most 512."""
-    return max(1, min(512, -(-TIMES_CACHE * cache_bytes // bytes_of_one)))
+    """How many sets of buffers make the working set cold: at least 1, at most MOST_SETS."""
+    return max(1, min(MOST_SETS, -(-TIMES_CACHE * cache_bytes // bytes_of_one)))
 
 
 def time_calls(rotate: Callable[..., object], sets: Sequence[Pair], seconds: float) -> Timing:

@@ -159,6 +159,7 @@ def test_a_timed_row_has_every_number_and_its_command():
     assert flat["tokens_per_s"] == pytest.approx(6 / flat["us"] * 1e6)
     assert flat["gb_per_s"] == pytest.approx(flat["bytes"] / flat["us"] * 1e-3)
     assert flat["of_ceiling"] == pytest.approx(flat["ceiling_us"] / flat["us"])
+    assert flat["working_set_bytes"] == row.sets * flat["bytes"]
     assert flat["hot_us"] > 0 and flat["ceiling"] in ("copy", "negating copy")
     assert flat["command"].startswith("ropewalk bench --against x --no-fixed --batch 2 --tokens 3")
 
@@ -181,7 +182,7 @@ def test_statistics_and_sets():
     timing = summarise([4.0, 1.0, 2.0, 3.0, 100.0])
     assert timing.median_us == 3.0 and timing.spread == pytest.approx(2 / 3)
     assert sets_for(100, 1000) == 50
-    assert sets_for(10_000_000, 1000) == 1
+    assert sets_for(10_000_000, 1000) == 1 and sets_for(1, 10**9) == 512
 
 
 def test_the_command(tmp_path, capsys):
