@@ -66,7 +66,7 @@ int run_work(const Work& work) {
 }  // namespace
 
 int run_application(int argc, char** argv) {
-  if (argc > 1 && is_python_command(argv[1])) return forward_to_python(argc, argv);
+  if (argc > 1 && is_python_command({argv + 1, argv + argc})) return forward_to_python(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error, not a crash
 
   CLI::App app(

@@ -326,7 +326,11 @@ void add_bench(CLI::App& app, Work& chosen) {
       "  ropewalk bench --tokens 1,16,256 --dtype bfloat16,float32 --pairing half,interleaved\n"
       "  ropewalk bench --tokens 32768 --threads 1,0 --out-of-place --json\n"
       "  ropewalk bench --floors\n"
-      "  ropewalk bench --device cuda --tokens 1,256,32768");
+      "  ropewalk bench --device cuda --tokens 1,256,32768\n"
+      "Beside other implementations (in the Python package; --against all --help for its "
+      "options):\n"
+      "  ropewalk bench --against all --verify-only\n"
+      "  ropewalk bench --against eager,torch-compile,liger --tokens 1,4096 --report mine.csv");
   command->callback([arguments, &chosen] { chosen = [arguments] { return bench(*arguments); }; });
 }
 

@@ -152,6 +152,18 @@ def test_python_subcommands_say_what_to_install(cli, tmp_path, command):
     )
 
 
+@pytest.mark.parametrize("option", ["--against=all", "--list-peers", "--fetch"])
+def test_bench_with_peers_lives_in_python(cli, tmp_path, option):
+    python = tmp_path / "python3"
+    python.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "$@"\nexit 7\n')
+    python.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    result = cli("bench", "--tokens", "4", option, env=environment)
+    assert (result.returncode, result.stdout.split()[2:]) == (7, ["bench", "--tokens", "4", option])
+    here = cli("bench", "--tokens", "1", "--reps", "1", "--seconds", "0.001", env=environment)
+    assert here.returncode == 0, here.stderr
+
+
 def test_python_subcommands_are_forwarded_with_their_arguments(cli, tmp_path):
     python = tmp_path / "python3"
     python.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "$@"\nexit 7\n')
