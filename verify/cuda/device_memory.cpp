@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "ropewalk/error.h"
@@ -26,7 +27,12 @@ std::int64_t size_of_position(Positions::Type type) {
 
 DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+  const cudaError_t status = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // the next launch must not find it
+    throw std::bad_alloc();
+  }
+  check(status, "cudaMalloc");
   data_ = static_cast<std::byte*>(memory);
 }
 

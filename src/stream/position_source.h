@@ -1,4 +1,4 @@
-// One tensor of a file as the view that a rotation wants.
+// Tensors of a file as views, and the positions of their tokens.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include "base/safetensors.h"
 #include "ropewalk/rotate.h"
 
-namespace ropewalk::cli {
+namespace ropewalk::stream {
 
 /// The dtypes that can be rotated; empty for the others.
 [[nodiscard]] std::optional<Dtype> rotatable_dtype(const std::string& safetensors_dtype) noexcept;
@@ -20,10 +20,26 @@ namespace ropewalk::cli {
 [[nodiscard]] TensorView view_of(const SafetensorsEntry& tensor, std::byte* data,
                                  const std::string& layout);
 
+/// A piece of a contiguous tensor: whole batch rows, or whole heads of one row, or tokens of one
+/// row (and head, where heads lie outside of tokens).
+struct Piece {
+  std::uint64_t begin = 0;  ///< bytes from the beginning of the tensor
+  std::uint64_t bytes = 0;
+  std::uint64_t smallest = 0;  ///< bytes of a token, which no piece is shorter than
+  std::int64_t batch = 0;      ///< the first batch row
+  std::int64_t token = 0;      ///< the first token
+  TensorView view;             ///< of the piece alone; data is null
+};
+
+/// The piece that begins at byte `begin`, which a piece ends at: as long as `limit` allows, at
+/// least one token. `whole` is the view of the tensor.
+[[nodiscard]] Piece piece_at(const TensorView& whole, std::uint64_t begin, std::uint64_t limit);
+
 /// The integer that the whole text spells; empty where it is none.
 [[nodiscard]] std::optional<std::int64_t> integer_of(const std::string& text);
 
-/// --positions: where tokens start, or a tensor of positions read from the input file.
+/// The positions of a stream: where tokens start, or a tensor of positions read from the input
+/// file.
 class PositionSource {
  public:
   /// `text` is an integer or the name of a tensor of shape (token), (batch, token) or
@@ -32,6 +48,9 @@ class PositionSource {
 
   /// Positions of a view; Error(invalid_argument) where the tensor's sizes do not fit it.
   [[nodiscard]] Positions for_view(const TensorView& view, const std::string& name) const;
+  /// The same for a piece of that view.
+  [[nodiscard]] Positions for_piece(const TensorView& view, const Piece& piece,
+                                    const std::string& name) const;
   /// Rows that a table needs for the view's tokens; Error(invalid_argument) for float positions.
   [[nodiscard]] std::int64_t table_rows(const TensorView& view) const;
 
@@ -45,4 +64,4 @@ class PositionSource {
   std::vector<std::byte> data_;
 };
 
-}  // namespace ropewalk::cli
+}  // namespace ropewalk::stream
