@@ -112,6 +112,13 @@ def measure(device: str, heads: int, tokens: int) -> list[dict]:
     return rows
 
 
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(": ", 1)[1]
+    return platform.machine()
+
+
 def document() -> str:
     text = ["<!-- attention:begin -->"]
     for path in sorted((ROOT / "bench" / "results").glob("attention_*.json")):
@@ -158,12 +165,11 @@ def main() -> int:
     if options.document:
         replace_tables(options.document)
         return 0
-    cpu = platform.processor() or platform.machine()
     on_cpu = options.device == "cpu"
     result = {
         "command": "python " + " ".join(sys.argv),
         "date": datetime.date.today().isoformat(),
-        "machine": cpu if on_cpu else torch.cuda.get_device_name(),
+        "machine": processor() if on_cpu else torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "heads": options.heads,
         "tokens": options.tokens,

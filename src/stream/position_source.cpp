@@ -93,7 +93,7 @@ PositionSource::PositionSource(const std::string& text, bool fractional,
           in_quotes(text));
   require(fractional || (tensor->dtype != "F32" && tensor->dtype != "F64"),
           "positions: tensor {} has the float dtype {}, which rounds large integers; give "
-          "integers, or ask for fractional ones where fractions are meant",
+          "integers, or allow fractional ones (--fractional) where fractions are meant",
           in_quotes(text), tensor->dtype);
   load(*tensor, file);
 }

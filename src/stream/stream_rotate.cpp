@@ -87,6 +87,7 @@ class Stream {
   }
 
   void stream_tensor(const SafetensorsEntry& tensor, std::uint64_t begin, bool rotates) {
+    if (begin == tensor.bytes) return;
     while (begin < tensor.bytes) {
       report(tensor, 0);
       try {

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from cli_support import assert_one_sentence
-from conftest import CLI
+from cli_support import CLI, assert_one_sentence
 
 HEAD_DIM = 64
 
