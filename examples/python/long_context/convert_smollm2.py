@@ -5,9 +5,11 @@ python convert_smollm2.py FOLDER
 """
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 
@@ -21,7 +23,15 @@ def main() -> int:
         return 2
     file = next(Path(package.origin).parent.rglob("*.gguf"))
     model = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name)
-    model.save_pretrained(sys.argv[1])
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: w.contiguous() for name, w in model.state_dict().items()}
+    if model.config.tie_word_embeddings:
+        weights.pop("lm_head.weight", None)
+    save_file(weights, folder / "model.safetensors")
+    config = model.config.to_dict()
+    config.pop("quantization_config", None)  # the weights are plain numbers now
+    (folder / "config.json").write_text(json.dumps(config, indent=2, default=str))
     return 0
 
 

@@ -124,7 +124,7 @@ def random_model(config: dict, device: str, dtype: torch.dtype, seed: int = 0) -
 
 
 def model_from_folder(folder: Path, device: str, dtype: torch.dtype) -> Llama:
-    """A Llama saved by transformers' save_pretrained: config.json and model.safetensors."""
+    """A folder with a Llama's config.json and model.safetensors, named as transformers does."""
     weights = load_file(folder / "model.safetensors", device=device)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     return Llama(config, {name: w.to(dtype) for name, w in weights.items()})

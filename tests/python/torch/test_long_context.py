@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from tolerances import roundings
+
 FOLDER = Path(__file__).parents[3] / "examples" / "python" / "long_context"
 sys.path.insert(0, str(FOLDER))
 
 import prefill
 from checkpoint import CheckpointError
+from model import TINY, Llama
 
 ARGUMENTS = ["--tokens", "1000", "--chunk", "64", "--every", "2", "--threads", "1"]
 
@@ -53,6 +56,27 @@ def test_killed_and_out_of_memory_it_ends_with_the_same_bits(tmp_path):
     assert resumed["resumed_at"] == 896
     assert resumed["logits_sha256"] == whole["logits_sha256"]
     assert here(*job)["logits_sha256"] == whole["logits_sha256"]
+
+
+def test_the_model_is_transformers_llama():
+    """The same weights in transformers, taken in at once, give the same logits."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(**TINY, tie_word_embeddings=True)
+    reference = LlamaForCausalLM(config).eval()
+    weights = dict(reference.state_dict())
+    del weights["lm_head.weight"]
+    tokens = torch.randint(TINY["vocab_size"], (48,))
+    model = Llama(TINY, weights)
+    cache = model.cache(48)
+    for begin in range(0, 48, 16):
+        logits = model.prefill(tokens[begin : begin + 16], cache)
+    with torch.no_grad():
+        want = reference(tokens[None]).logits[0, -1]
+    # Every layer is a chain of sums over the channels; eager code also rounds its angles.
+    sums = TINY["num_hidden_layers"] * (TINY["hidden_size"] + TINY["intermediate_size"])
+    bound = roundings("float32", 2 * sums) * float(want.abs().max())
+    assert (logits - want).abs().max() <= bound
 
 
 def test_other_tokens_give_other_bits(tmp_path):
