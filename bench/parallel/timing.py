@@ -7,7 +7,7 @@ import time
 
 import torch
 import torch.distributed as dist
-from setting import LLAMA, Rank, Shape, block_of
+from setting import LLAMA, Rank, Shape, block_of, rotary_of
 
 from ropewalk.parallel import contiguous_tokens, zigzag_tokens
 
@@ -63,8 +63,7 @@ def time_split(rank: Rank, shape: Shape, tokens: int, dtype: torch.dtype, repeat
     local = tokens // rank.world
     q = torch.randn(1, shape.heads, local, shape.head_dim, dtype=dtype, device=rank.device)
     k = torch.randn(1, shape.kv_heads, local, shape.head_dim, dtype=dtype, device=rank.device)
-    rotary = block_of(Shape(kv_heads=8), rank, dtype, load=False).rotary
-    rotary = type(rotary)(shape.head_dim, base=shape.base)
+    rotary = rotary_of(shape)
     result = {"what": "rotation by tokens", "tokens": tokens, "dtype": str(dtype)}
     for name, split in (("contiguous", contiguous_tokens), ("zigzag", zigzag_tokens)):
         positions = split(tokens, rank.rank, rank.world, device=rank.device)
@@ -89,7 +88,8 @@ def graph_of_step(rank: Rank, shape: Shape, tokens: int, dtype: torch.dtype) -> 
                 block(x, positions)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        # NCCL's watchdog makes CUDA calls of its own; they must not end this thread's capture.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             y = block(x, positions)
         equal = True
         for start in (0, 4097, 2**20):
