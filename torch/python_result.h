@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "ropewalk/error.h"
@@ -14,6 +15,8 @@ inline std::string& result() {
   return text;
 }
 
+inline constexpr int kOutOfMemory = 100;  ///< beside the codes of ErrorCode
+
 /// Runs make() and keeps its text; returns 0 or the error's code, the text then being the message.
 template <class Make>
 int keep(Make&& make) noexcept {
@@ -23,6 +26,9 @@ int keep(Make&& make) noexcept {
   } catch (const Error& error) {
     result() = error.what();
     return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    result() = "memory: not enough for the sizes asked for";
+    return kOutOfMemory;
   } catch (const std::exception& error) {
     result() = error.what();
     return -1;

@@ -34,7 +34,7 @@ using PythonRotator = int (*)(const PythonPiece*);
 using PythonProgress = int (*)(std::uint64_t done, std::uint64_t total, const char* tensor,
                                std::uint64_t halved_to);
 
-constexpr int kOutOfMemory = 1;
+constexpr int kMemoryWasShort = 1;
 
 /// What a callback raised is kept by Python; here it only ends the stream.
 [[noreturn]] void stop() { throw Error(ErrorCode::invalid_argument, "stopped by a callback"); }
@@ -94,7 +94,7 @@ extern "C" ROPEWALK_API int ropewalk_python_stream_rotate(const char* plan, cons
                                  const Positions& positions) {
         const PythonPiece piece = piece_for_python(view, positions);
         const int status = rotator(&piece);
-        if (status == kOutOfMemory) throw std::bad_alloc();
+        if (status == kMemoryWasShort) throw std::bad_alloc();
         if (status != 0) stop();
       };
     }

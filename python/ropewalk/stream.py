@@ -14,7 +14,7 @@ from .errors import RopewalkError
 from .functional import rotate_
 from .plans import Plan, _core
 
-_INVALID, _BAD_POSITION, _IO = 1, 3, 4
+_INVALID, _BAD_POSITION, _IO, _OUT_OF_MEMORY = 1, 3, 4, 100
 
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _POSITION_TYPES = (torch.int32, torch.int64, torch.float32, torch.float64)
@@ -183,4 +183,6 @@ def stream_rotate(
         raise ValueError(answer)
     if status == _IO:
         raise StreamError(answer)
+    if status == _OUT_OF_MEMORY:
+        raise MemoryError(answer)
     raise RopewalkError(answer)

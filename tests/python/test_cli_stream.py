@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import subprocess
@@ -139,3 +140,14 @@ def test_a_table_is_kept_and_a_corrupt_or_foreign_one_refused(cli, config, tmp_p
     table.write_bytes(data)
     assert_one_sentence(cli(*parity), 2, "table")
     assert target.read_bytes() == first
+
+
+def test_the_environment_names_a_log_of_calls(cli, config, tmp_path):
+    source, target, log = (tmp_path / name for name in ("in", "out", "log"))
+    save_file({"q": np.ones((1, 8, 2, HEAD_DIM), np.float32)}, source)
+    job = ["rotate", config, "--input", source, "--output", target, "--chunk", "2KiB"]
+    assert cli(*job, env=os.environ | {"ROPEWALK_LOG": str(log)}).returncode == 0
+    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [c["tokens"] for c in calls] == [4, 4] and all(c["in_place"] for c in calls)
+    environment = os.environ | {"ROPEWALK_LOG": str(tmp_path / "none" / "log")}
+    assert_one_sentence(cli(*job, env=environment), 2, "log")

@@ -86,7 +86,7 @@ def test_another_device_with_little_memory(
 
 def test_memory_too_short_for_a_token(plan, source, tmp_path, monkeypatch):
     elsewhere(monkeypatch, most=0)
-    with pytest.raises(ropewalk.RopewalkError):
+    with pytest.raises(MemoryError, match="memory: not enough"):
         stream_rotate(plan, source, tmp_path / "out", device="cuda")
     assert not (tmp_path / "out").exists()
 
