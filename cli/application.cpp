@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -14,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "ropewalk/error.h"
+#include "ropewalk/observe.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -40,8 +42,14 @@ bool has_subcommand(const CLI::App& app, std::string_view name) {
                      [name](const CLI::App* command) { return command->get_name() == name; });
 }
 
+void log_as_environment_says() {
+  const char* path = std::getenv("ROPEWALK_LOG");
+  if (path != nullptr && *path != '\0') set_call_observer(log_calls_to(path));
+}
+
 int run_work(const Work& work) {
   try {
+    log_as_environment_says();
     const int status = work();
     if (std::fflush(stdout) != 0) {
       report_error("standard output: could not be written");

@@ -33,9 +33,6 @@ void print_json(const Json& json);
 /// null for infinities and NaN, which JSON does not have.
 [[nodiscard]] Json finite_or_null(double value);
 
-/// The integer that the whole text spells; empty where it is none.
-[[nodiscard]] std::optional<std::int64_t> integer_of(const std::string& text);
-
 /// --layer-type, --length, --arithmetic and --frequencies, as text.
 struct PlanArguments {
   std::string layer_type;

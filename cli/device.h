@@ -24,7 +24,7 @@ void add_device_option(CLI::App& command, std::string& device, const std::string
 [[nodiscard]] std::string why_no_cuda();
 
 /// For is_cuda(): host tensors rotated on the GPU and copied back. A bad position throws
-/// Error(bad_position).
+/// Error(bad_position); where the device's memory is too small, std::bad_alloc.
 void rotate_on_cuda(const RotaryPlan& plan, std::span<const Rotation> rotations,
                     const Positions& positions, Direction direction);
 void rotate_on_cuda(const RotaryTable& table, std::span<const Rotation> rotations,

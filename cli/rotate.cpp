@@ -1,147 +1,82 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <span>
+#include <optional>
 #include <system_error>
 
 #include "base/check.h"
+#include "base/safetensors.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/device.h"
 #include "cli/list_option.h"
-#include "cli/rotate_tensor.h"
-#include "ropewalk/table.h"
+#include "cli/progress.h"
+#include "ropewalk/stream.h"
 
 namespace ropewalk::cli {
 namespace {
 
-constexpr std::size_t kCopyChunk = std::size_t{16} << 20;
-
 struct Arguments {
   std::string config;
   std::string input, output;
-  std::vector<std::string> tensors;
-  std::string positions = "0";
-  std::string layout = "bthd";
+  StreamOptions stream;
+  std::string table;
   bool inverse = false;
-  bool fractional = false;
   bool json = false;
   PlanArguments plan;
   ExecutionArguments execution;
   std::string device = "cpu";
 };
 
-/// Why a tensor cannot be rotated; empty where it can.
-std::string obstacle(const SafetensorsEntry& tensor, std::int64_t head_dim) {
-  if (!rotatable_dtype(tensor.dtype)) {
-    return fmt::format("has dtype {}, not F64, F32, F16 or BF16", tensor.dtype);
-  }
-  if (tensor.shape.size() != 3 && tensor.shape.size() != 4) {
-    return fmt::format("has {} dimensions, not 3 or 4", tensor.shape.size());
-  }
-  if (tensor.shape.back() != head_dim) {
-    return fmt::format("has {} channels, but head_dim is {}", tensor.shape.back(), head_dim);
-  }
-  return {};
-}
-
-/// The tensors named, or all that look like q or k.
-std::vector<std::string> tensors_to_rotate(const Arguments& arguments,
-                                           const SafetensorsReader& file, std::int64_t head_dim) {
-  for (const std::string& name : arguments.tensors) {
-    const SafetensorsEntry* tensor = file.find(name);
-    require(tensor != nullptr, "--tensor: {} has no tensor {}", in_quotes(arguments.input),
-            in_quotes(name));
-    const std::string reason = obstacle(*tensor, head_dim);
-    require(reason.empty(), "--tensor: {} {}", in_quotes(name), reason);
-  }
-  if (!arguments.tensors.empty()) return arguments.tensors;
-  std::vector<std::string> names;
-  const bool named_positions = !integer_of(arguments.positions).has_value();
-  for (const SafetensorsEntry& tensor : file.tensors()) {
-    if (named_positions && tensor.name == arguments.positions) continue;
-    if (obstacle(tensor, head_dim).empty()) {
-      names.push_back(tensor.name);
-    }
-  }
-  require(!names.empty(),
-          "--input: {} has no tensor of 3 or 4 dimensions, a floating dtype and {} channels",
-          in_quotes(arguments.input), head_dim);
-  return names;
-}
-
-class TensorRotator {
- public:
-  TensorRotator(const Arguments& arguments, const RotaryPlan& plan, const SafetensorsReader& file)
-      : arguments_(arguments),
-        plan_(plan),
-        positions_(arguments.positions, arguments.fractional, file),
-        on_cuda_(is_cuda(arguments.device)) {
-    options_.direction = arguments.inverse ? Direction::inverse : Direction::forward;
-    options_.threads = arguments.execution.threads;
-    options_.kernel = arguments.execution.kernel;
-  }
-
-  void rotate_in_place(const SafetensorsEntry& tensor, std::byte* data) const {
-    const TensorView view = view_of(tensor, data, arguments_.layout);
-    naming({{"positions", "--positions"},
-            {"plan", "--arithmetic"},
-            {"direction", "--inverse"},
-            {"rotations[0].in", "--input"}},
-           [&] { rotate_view(view, tensor.name); });
-  }
-
- private:
-  void rotate_view(const TensorView& view, const std::string& name) const {
-    const std::array rotations{Rotation::in_place(view)};
-    if (plan_.arithmetic() == Arithmetic::exact || !plan_.rotates()) {
-      rotate_with(plan_, rotations, positions_.for_view(view, name));
-    } else if (view.elements() > 0) {
-      const TablePositions rows = positions_.for_table(view, name);
-      rotate_with(RotaryTable(plan_, rows.positions, view.dtype), rotations, rows.description);
-    }
-  }
-
-  template <class PlanOrTable>
-  void rotate_with(const PlanOrTable& plan, std::span<const Rotation> rotations,
-                   const Positions& positions) const {
-    if (on_cuda_) {
-      rotate_on_cuda(plan, rotations, positions, options_.direction);
+PieceRotator rotator_on_cuda(Direction direction) {
+  return [direction](const RotaryPlan& plan, const RotaryTable* table, const TensorView& piece,
+                     const Positions& positions) {
+    const std::array rotations{Rotation::in_place(piece)};
+    if (table == nullptr) {
+      rotate_on_cuda(plan, rotations, positions, direction);
     } else {
-      rotate(plan, rotations, positions, options_);
+      rotate_on_cuda(*table, rotations, positions, direction);
     }
-  }
-
-  const Arguments& arguments_;
-  const RotaryPlan& plan_;
-  PositionSource positions_;
-  bool on_cuda_;
-  RotateOptions options_;
-};
-
-/// A file that cannot be written is failed work, not bad input.
-template <class Body>
-void writing(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::io) throw WorkFailed(fmt::format("--output: {}", error.what()));
-    throw;
-  }
+  };
 }
 
-void copy_tensor(const SafetensorsReader& file, const SafetensorsEntry& tensor,
-                 SafetensorsWriter& writer) {
-  std::vector<std::byte> chunk(std::min<std::uint64_t>(kCopyChunk, tensor.bytes));
-  for (std::uint64_t at = 0; at < tensor.bytes; at += chunk.size()) {
-    const auto length = std::min<std::uint64_t>(chunk.size(), tensor.bytes - at);
-    const std::span part = std::span(chunk).first(length);
-    reading("--input", [&] { file.read(tensor, at, part); });
-    writing([&] { writer.write(part); });
+/// Progress on a terminal or in dots, and a line wherever memory was short.
+std::function<void(const StreamProgress&)> progress_of(std::optional<Progress>& bar) {
+  constexpr std::uint64_t kUnit = std::uint64_t{1} << 20;
+  return [&bar](const StreamProgress& progress) {
+    if (progress.halved_to > 0) {
+      bar.reset();
+      fmt::print(stderr, "ropewalk: memory is short; going on with pieces of {} bytes\n",
+                 progress.halved_to);
+      return;
+    }
+    if (progress.total < 64 * kUnit) return;
+    if (!bar) bar.emplace(static_cast<std::int64_t>(progress.total / kUnit));
+    bar->show(static_cast<std::int64_t>(progress.done / kUnit),
+              fmt::format("MiB, {}", progress.tensor));
+  };
+}
+
+/// The library names its options; here they have names of the command line. An output that cannot
+/// be written is failed work, not bad input.
+[[noreturn]] void fail_as_option(const Error& error) {
+  const std::string_view message = error.what();
+  if (error.code() == ErrorCode::io && message.starts_with("output: ")) {
+    throw WorkFailed(fmt::format("--{}", message));
   }
+  fail_naming({{"tensors", "--tensor"},
+               {"positions", "--positions"},
+               {"layout", "--layout"},
+               {"input", "--input"},
+               {"output", "--output"},
+               {"resume", "--resume"},
+               {"chunk_bytes", "--chunk"},
+               {"table_file", "--table"},
+               {"plan", "--arithmetic"}},
+              error);
 }
 
 /// A place where no file can be is wrong usage.
@@ -156,35 +91,8 @@ void check_output(const std::filesystem::path& output) {
           "--output: expected the name of a regular file, got {}", in_quotes(output.native()));
 }
 
-int rotate_file(const Arguments& arguments) {
-  if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
-  check_output(arguments.output);
-  const RopeConfig config = load_model_config(arguments.config);
-  const RotaryPlan plan = plan_from(config, plan_options(arguments.plan, config, true));
-  const SafetensorsReader file =
-      reading("--input", [&] { return SafetensorsReader(arguments.input); });
-  const auto names = tensors_to_rotate(arguments, file, plan.head_dim());
-  const TensorRotator rotator(arguments, plan, file);
-
-  Json rotated = Json::array();
-  Json copied = Json::array();
-  std::vector<SafetensorsTensor> declared(file.tensors().begin(), file.tensors().end());
-  std::optional<SafetensorsWriter> writer;
-  writing([&] { writer.emplace(arguments.output, declared, file.metadata()); });
-  for (const SafetensorsEntry& tensor : file.tensors()) {
-    if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
-      copied.push_back(tensor.name);
-      copy_tensor(file, tensor, *writer);
-      continue;
-    }
-    std::vector<std::byte> data(tensor.bytes);
-    reading("--input", [&] { file.read(tensor, 0, data); });
-    rotator.rotate_in_place(tensor, data.data());
-    writing([&] { writer->write(data); });
-    rotated.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}});
-  }
-  writing([&] { writer->commit(); });
-
+void print_result(const Arguments& arguments, const RotaryPlan& plan, const StreamResult& result,
+                  const Json& rotated) {
   if (arguments.json) {
     print_json({{"input", arguments.input},
                 {"output", arguments.output},
@@ -192,11 +100,48 @@ int rotate_file(const Arguments& arguments) {
                 {"plan", to_string(plan)},
                 {"fingerprint", plan.fingerprint()},
                 {"rotated", rotated},
-                {"copied", copied}});
-  } else {
-    fmt::print("{}: {} tensors rotated, {} copied ({})\n", printable(arguments.output),
-               rotated.size(), copied.size(), to_string(plan));
+                {"copied", result.copied},
+                {"bytes", result.bytes},
+                {"resumed_at", result.resumed_at},
+                {"chunk_bytes", result.chunk_bytes}});
+    return;
   }
+  const std::string resumed =
+      result.resumed_at > 0 ? fmt::format(", resumed at byte {}", result.resumed_at) : "";
+  fmt::print("{}: {} tensors rotated, {} copied ({}){}\n", printable(arguments.output),
+             result.rotated.size(), result.copied.size(), to_string(plan), resumed);
+}
+
+int rotate_file(const Arguments& arguments) {
+  if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
+  check_output(arguments.output);
+  const RopeConfig config = load_model_config(arguments.config);
+  const RotaryPlan plan = plan_from(config, plan_options(arguments.plan, config, true));
+  StreamOptions options = arguments.stream;
+  options.direction = arguments.inverse ? Direction::inverse : Direction::forward;
+  options.threads = arguments.execution.threads;
+  options.kernel = arguments.execution.kernel;
+  options.table_file = arguments.table;
+  if (is_cuda(arguments.device)) options.rotator = rotator_on_cuda(options.direction);
+  std::optional<Progress> bar;
+  options.progress = progress_of(bar);
+
+  Json rotated = Json::array();
+  StreamResult result;
+  try {
+    const SafetensorsReader file =
+        reading("--input", [&] { return SafetensorsReader(arguments.input); });
+    result = stream_rotate(plan, arguments.input, arguments.output, options);
+    for (const std::string& name : result.rotated) {
+      const SafetensorsEntry& tensor = file.at(name);
+      rotated.push_back({{"name", name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}});
+    }
+  } catch (const Error& error) {
+    bar.reset();
+    fail_as_option(error);
+  }
+  bar.reset();
+  print_result(arguments, plan, result, rotated);
   return kOk;
 }
 
@@ -211,20 +156,30 @@ void add_rotate(CLI::App& app, Work& chosen) {
       ->add_option("--output", arguments->output,
                    "File to write, whole or not at all; tensors not rotated are copied")
       ->required();
-  add_list(*command, "--tensor", arguments->tensors,
+  add_list(*command, "--tensor", arguments->stream.tensors,
            "Tensors to rotate; default: all of 3 or 4 dimensions, a floating dtype and head_dim "
            "channels");
   command
-      ->add_option("--positions", arguments->positions,
+      ->add_option("--positions", arguments->stream.positions,
                    "Position of the first token, or the name of a tensor of positions in the file: "
                    "(token), (batch, token) or (axes, batch, token)")
       ->capture_default_str();
-  command->add_option("--layout", arguments->layout, "Order of the dimensions")
+  command->add_option("--layout", arguments->stream.layout, "Order of the dimensions")
       ->check(CLI::IsMember({"bthd", "bhtd", "thd"}))
       ->capture_default_str();
-  command->add_flag("--fractional", arguments->fractional,
+  command->add_flag("--fractional", arguments->stream.fractional,
                     "Allow a tensor of float positions (F32 or F64), as vision models have");
   command->add_flag("--inverse", arguments->inverse, "Rotate back");
+  command
+      ->add_option("--chunk", arguments->stream.chunk_bytes,
+                   "Bytes in memory at a time; halved, with a message, where memory is short")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("64MiB");
+  command->add_flag("--resume", arguments->stream.resume,
+                    "Keep OUTPUT.partial and OUTPUT.journal when interrupted, and go on from them");
+  command->add_option("--table", arguments->table,
+                      "For a parity arithmetic: read the table from this file, or make it and save "
+                      "it there");
   add_plan_options(*command, arguments->plan);
   add_execution_options(*command, arguments->execution);
   add_device_option(*command, arguments->device);
@@ -233,7 +188,9 @@ void add_rotate(CLI::App& app, Work& chosen) {
       "Examples:\n"
       "  ropewalk rotate config.json --input qk.safetensors --output rotated.safetensors\n"
       "  ropewalk rotate config.json --input qk.safetensors --output out.safetensors \\\n"
-      "      --tensor q --positions position_ids --layout bhtd --inverse");
+      "      --tensor q --positions position_ids --layout bhtd --inverse\n"
+      "  ropewalk rotate config.json --input large.safetensors --output out.safetensors --resume\n"
+      "Tensors are rotated in chunks, so that files may be larger than memory.");
   command->callback(
       [arguments, &chosen] { chosen = [arguments] { return rotate_file(*arguments); }; });
 }

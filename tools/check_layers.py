@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # In the order of the pipeline: a stage may include the ones before it.
-STAGES = ("base", "config", "plan", "phase", "table", "rotate", "capi")
+STAGES = ("base", "config", "plan", "phase", "table", "rotate", "stream", "capi")
 SIDE_FOLDERS = ("verify", "measure", "cli", "tests", "bench")
 # What the side libraries and the command line may include beside src/ and the public headers.
 SIDE_MAY_INCLUDE = {

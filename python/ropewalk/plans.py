@@ -38,6 +38,7 @@ def _core() -> ctypes.CDLL:
     library.ropewalk_python_make_plan.argtypes = [int64, ctypes.c_double, int64, int64, text]
     library.ropewalk_python_plan_from_config.argtypes = [text, text, int64, ctypes.c_int, text]
     library.ropewalk_python_normalise_plan.argtypes = [text]
+    library.ropewalk_python_relative_plan.argtypes = [text]
     library.ropewalk_python_plan_facts.argtypes = [text]
     return library
 
@@ -178,6 +179,12 @@ class Plan:
     def fingerprint(self) -> str:
         """32 hexadecimal digits; equal plans have equal fingerprints on every machine."""
         return self._fact("fingerprint")
+
+    def relative(self) -> Plan:
+        """The plan that moves what this one has rotated: at new − old positions it takes data from
+        old positions to new ones. Without amplitude, which the data has already, with the pairs
+        where this plan writes them, and exact."""
+        return Plan._from_core(_ask("relative_plan", self.text.encode()))
 
     def __repr__(self) -> str:
         return f"Plan({self._fact('description')})"

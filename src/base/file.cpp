@@ -71,6 +71,14 @@ std::filesystem::path temporary_beside(const std::filesystem::path& path) {
 
 }  // namespace
 
+void synchronise_folder_of(const std::filesystem::path& path) {
+  const std::filesystem::path folder = folder_of(path);
+  const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.get() >= 0 && ::fsync(descriptor.get()) != 0 && errno != EINVAL) {
+    fail_errno("cannot synchronise the folder of", path, errno);
+  }
+}
+
 FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
@@ -183,13 +191,7 @@ void AtomicFile::commit() {
     fail_errno("cannot write", path_, errno);
   }
   temporary_.clear();
-  // The rename itself survives a power failure only once the folder is synchronised. Some file
-  // systems refuse that for folders; the file is whole either way.
-  const std::filesystem::path folder = folder_of(path_);
-  const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() >= 0 && ::fsync(descriptor.get()) != 0 && errno != EINVAL) {
-    fail_errno("cannot synchronise the folder of", path_, errno);
-  }
+  synchronise_folder_of(path_);
 }
 
 }  // namespace ropewalk

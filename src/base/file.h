@@ -10,6 +10,10 @@
 
 namespace ropewalk {
 
+/// A rename in the folder survives a power failure only once the folder is synchronised. Some file
+/// systems refuse that for folders; the file is whole either way. Throws Error(io).
+void synchronise_folder_of(const std::filesystem::path& path);
+
 /// An owned file descriptor.
 class FileDescriptor {
  public:

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdint>
+#include <system_error>
 
 namespace ropewalk {
 namespace {
@@ -60,5 +62,13 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
 }
 
 std::string in_quotes(std::string_view text) { return fmt::format("'{}'", printable(text, 80)); }
+
+std::optional<std::int64_t> integer_of(std::string_view text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
 
 }  // namespace ropewalk

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +17,8 @@ namespace ropewalk {
 
 /// printable() of at most 80 bytes in single quotes: a name from a file, for a message.
 [[nodiscard]] std::string in_quotes(std::string_view text);
+
+/// The integer that the whole text spells; empty where it is none.
+[[nodiscard]] std::optional<std::int64_t> integer_of(std::string_view text);
 
 }  // namespace ropewalk

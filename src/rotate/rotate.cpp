@@ -8,6 +8,7 @@
 #include "ropewalk/table.h"
 #include "rotate/check.h"
 #include "rotate/cpu/kernels.h"
+#include "rotate/observe.h"
 #include "rotate/positions.h"
 
 namespace ropewalk {
@@ -279,6 +280,10 @@ void run(const RotaryPlan& plan, const RotaryTable* table, std::span<const Rotat
   // Looked up before the early returns: a wrong name is refused even where nothing is to do.
   const cpu::Kernel& kernel = cpu::kernel_named(options.kernel);
   if (call.empty) return;
+  if (is_observing()) [[unlikely]] {
+    observe_call(plan, rotations, positions, options.direction,
+                 {"cpu", 0, plan.rotates() ? kernel.name : "copy", table != nullptr});
+  }
   if (!plan.rotates()) {
     copy_all(rotations);
     return;

@@ -10,8 +10,7 @@ import subprocess
 
 import pytest
 
-from cli_support import CONFIG, assert_one_sentence
-from conftest import CLI
+from cli_support import CLI, CONFIG, assert_one_sentence
 
 
 def test_help_and_version(cli):

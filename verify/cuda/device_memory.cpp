@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "ropewalk/error.h"
@@ -25,7 +26,12 @@ void must(cudaError_t status, const char* call) {
 
 DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
   void* memory = nullptr;
-  must(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+  const cudaError_t status = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // the next launch must not find it
+    throw std::bad_alloc();
+  }
+  must(status, "cudaMalloc");
   data_ = static_cast<std::byte*>(memory);
 }
 

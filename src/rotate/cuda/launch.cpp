@@ -7,6 +7,7 @@
 #include "rotate/cuda/kernels.h"
 #include "rotate/cuda/policy_choice.h"
 #include "rotate/cuda/prepare.h"
+#include "rotate/observe.h"
 #include "rotate/positions.h"
 
 namespace ropewalk::cuda {
@@ -58,6 +59,10 @@ void rotate_two(const DeviceState& state, const DevicePointers& pointers,
   call.facts.programmatic = programmatic;
   if (!call.plan->rotates() && call.facts.in_place) return;
   const Policy policy = policy_of(call, options);
+  if (is_observing()) [[unlikely]] {
+    observe_call(state.plan, rotations, positions, options.direction,
+                 {"cuda", state.device, to_string(policy), call.facts.table});
+  }
   if (policy.vectors) {
     VectorArgs args;
     if (const auto grid = fill_args(call, pointers, policy, programmatic, args)) {
