@@ -24,7 +24,6 @@ constexpr std::array kCommands{
     PythonCommand{"plot", "Plot frequencies, angles and errors (not in this version)"},
     PythonCommand{"profile", "Profile GPU kernels (not in this version)"},
     PythonCommand{"lab", "The kernel ladder, step by step (not in this version)"},
-    PythonCommand{"convert-pairing", "Permute weights between pairings (not in this version)"},
 };
 
 /// Does `python3 -c "import ropewalk"` succeed?

@@ -132,7 +132,7 @@ void writing(Body&& body) {
 
 int rotate_file(const Arguments& arguments) {
   if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
-  const RopeConfig config = load_config(arguments.config);
+  const RopeConfig config = load_config(arguments.config, arguments.plan.part);
   const RotaryPlan plan = make_plan(config, plan_options(arguments.plan, config, true));
   const SafetensorsReader file(arguments.input);
   const auto names = tensors_to_rotate(arguments, file, plan.head_dim());
@@ -177,7 +177,8 @@ int rotate_file(const Arguments& arguments) {
 void add_rotate(CLI::App& app, Work& chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("rotate", "Rotate the tensors of a safetensors file");
-  command->add_option("CONFIG", arguments->config, "A Hugging Face config.json")->required();
+  command->add_option("CONFIG", arguments->config, "A Hugging Face config.json or a GGUF file")
+      ->required();
   command->add_option("--input", arguments->input, "Safetensors file to read")->required();
   command
       ->add_option("--output", arguments->output,

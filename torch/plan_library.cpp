@@ -4,6 +4,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "plan_text.h"
 #include "ropewalk/config.h"
@@ -40,6 +41,29 @@ std::string facts_of(const RotaryPlan& plan) {
       .dump();
 }
 
+std::string facts_of(const RopeConfig& config, const std::vector<std::string>& parts) {
+  nlohmann::json types = nlohmann::json::array();
+  for (const auto& [name, parameters] : config.by_layer_type) types.push_back(name);
+  return nlohmann::json{{"model_type", config.model_type},
+                        {"part", config.part},
+                        {"parts", parts},
+                        {"rotates", config.rotates},
+                        {"arithmetic", name_of(config.model_arithmetic)},
+                        {"layer_types", types},
+                        {"layer_type_of_layer", config.layer_types},
+                        {"layer_rotates", config.layer_rotates},
+                        {"head_dim", config.head_dim},
+                        {"query_heads", config.query_heads},
+                        {"key_heads", config.key_heads},
+                        {"layers", config.layers},
+                        {"query_scaling", config.query_scaling.rule},
+                        {"position_recipe", config.position_recipe},
+                        {"rotated", config.rotated},
+                        {"differs_upstream", !(config.upstream == UpstreamDefects{})},
+                        {"latent_attention", config.latent_attention}}
+      .dump();
+}
+
 }  // namespace
 
 extern "C" {
@@ -58,7 +82,8 @@ ROPEWALK_API int ropewalk_python_make_plan(std::int64_t head_dim, double base,
 /// `length` 0: none.
 ROPEWALK_API int ropewalk_python_plan_from_config(const char* json, const char* layer_type,
                                                   std::int64_t length, int model_frequencies,
-                                                  const char* arithmetic) {
+                                                  const char* arithmetic, const char* part,
+                                                  const char* channels) {
   return keep([&] {
     PlanOptions options{.layer_type = layer_type,
                         .length = {},
@@ -66,8 +91,19 @@ ROPEWALK_API int ropewalk_python_plan_from_config(const char* json, const char* 
                                                                       : FrequencyPrecision::formula,
                         .arithmetic = arithmetic_from_name(arithmetic)};
     if (length > 0) options.length = length;
-    return torch_ops::text_of(make_plan(parse_config(json), options));
+    options.channels = torch_ops::pair_channels_from_name(channels);
+    return torch_ops::text_of(make_plan(parse_config(json, part), options));
   });
+}
+
+/// The text of a config.json or of a GGUF file's header, as the functions here take it.
+ROPEWALK_API int ropewalk_python_config_text(const char* path) {
+  return keep([&] { return read_config_text(path); });
+}
+
+/// JSON: what a config says of its part, with the layers, and the names of all parts.
+ROPEWALK_API int ropewalk_python_config_facts(const char* json, const char* part) {
+  return keep([&] { return facts_of(parse_config(json, part), rotary_parts(json)); });
 }
 
 /// Validates a plan's text and writes it in the one form that equal plans share.

@@ -44,6 +44,57 @@ double softmax_multiplier_of(const RopeConfig& config, const plan::ScheduleInput
   return scale * scale;
 }
 
+/// Deals the schedule's list to the pairs.
+void deal(plan::ScheduleResult& schedule, const plan::AxisMap& map) {
+  if (map.entry.empty()) return;
+  plan::ScheduleResult dealt = schedule;
+  dealt.frequencies.clear();
+  dealt.model_frequencies.clear();
+  for (const std::size_t entry : map.entry) {
+    dealt.frequencies.push_back(schedule.frequencies.at(entry));
+    dealt.model_frequencies.push_back(schedule.model_frequencies.at(entry));
+  }
+  schedule = std::move(dealt);
+}
+
+/// The parameters and the layout of the axes that the arithmetic asks for.
+struct Chosen {
+  RopeParameters parameters;
+  AxisLayout layout;
+  bool short_factors_at_every_length = false;
+};
+
+Chosen chosen_for(const RopeConfig& config, const RopeParameters& parameters, bool parity) {
+  Chosen chosen{parameters, config.axis_layout, false};
+  const bool axial_alone = config.axis_layout.rule == AxisRule::sections_of_config;
+  if (parameters.type == "axial" && axial_alone) chosen.layout = {AxisRule::each, 2};
+  if (!parity) return chosen;
+  const UpstreamDefects& upstream = config.upstream;
+  if (upstream.axis_layout) chosen.layout = *upstream.axis_layout;
+  chosen.short_factors_at_every_length = upstream.short_factors_at_every_length;
+  if (upstream.ignores_rotary_dim) chosen.parameters.rotary_dim.reset();
+  if (upstream.ignores_truncate) chosen.parameters.truncate.reset();
+  return chosen;
+}
+
+void check_channels(PairChannels channels, AxisRule rule) {
+  if (plan::has_two_angles(rule)) {
+    require(channels != PairChannels::both,
+            "channels: this model turns the two channels of a pair by different angles, expected "
+            "first or second, got {}",
+            name_of(channels));
+  } else {
+    require(channels == PairChannels::both, "channels: expected both for this model, got {}",
+            name_of(channels));
+  }
+}
+
+void set_window(PlanSpec& spec, const RopeConfig& config) {
+  const auto width = static_cast<std::int64_t>(2 * spec.frequencies.size());
+  spec.window = {config.window_at_end ? spec.head_dim - width : 0, width};
+  if (config.block_per_axis) spec.block_width = width / spec.axes;
+}
+
 void set_frequencies(PlanSpec& spec, plan::ScheduleResult schedule) {
   spec.window = {0, static_cast<std::int64_t>(2 * schedule.frequencies.size())};
   if (spec.frequency_precision == FrequencyPrecision::model) {
@@ -71,24 +122,41 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
   spec.arithmetic = options.arithmetic;
   spec.frequency_precision = options.frequency_precision;
   spec.query_scaling = config.query_scaling;
+  spec.sign = config.sign;
+  spec.position_recipe = config.position_recipe;
+  spec.rotated = config.rotated;
   if (!config.rotates || !chosen) {
     spec.rotates = false;
     spec.scaling = "none";
     return RotaryPlan(std::move(spec));
   }
 
-  const plan::ScheduleInput input{*chosen, spec.head_dim,
-                                  config::rotary_dim_of(*chosen, spec.head_dim),
-                                  config.max_positions, options.length};
-  set_frequencies(spec, plan::run_schedule(input));
+  const bool parity = options.arithmetic != Arithmetic::exact;
+  const Chosen by_arithmetic = chosen_for(config, *chosen, parity);
+  const RopeParameters& parameters = by_arithmetic.parameters;
+  check_channels(options.channels, by_arithmetic.layout.rule);
+  const plan::ScheduleInput input{parameters,
+                                  spec.head_dim,
+                                  config::rotary_dim_of(parameters, spec.head_dim),
+                                  config.max_positions,
+                                  options.length,
+                                  by_arithmetic.layout.axes,
+                                  by_arithmetic.short_factors_at_every_length};
+  plan::ScheduleResult schedule = plan::run_schedule(input);
+  plan::AxisMap map =
+      plan::axes_of(parameters, static_cast<std::int64_t>(schedule.frequencies.size()),
+                    by_arithmetic.layout, options.channels);
+  deal(schedule, map);
+  set_frequencies(spec, std::move(schedule));
   if (!(spec.amplitude > 0.0 && std::isfinite(static_cast<float>(spec.amplitude)))) {
     fail(ErrorCode::invalid_config,
          "attention_factor: expected a factor on cos and sin above 0 and finite in fp32, got {}",
          spec.amplitude);
   }
-  plan::AxisMap map = plan::axes_of(*chosen, static_cast<std::int64_t>(spec.frequencies.size()));
   spec.axes = map.axes;
   spec.axis = std::move(map.axis);
+  spec.channels = options.channels;
+  set_window(spec, config);
   spec.softmax_multiplier = softmax_multiplier_of(config, input);
   spec.scaling = chosen->type;
   return RotaryPlan(std::move(spec));

@@ -21,9 +21,11 @@ struct ScheduleInput {
   std::int64_t rotary_dim = 0;  ///< even, in [2, head_dim]
   std::optional<std::int64_t> max_positions;
   std::optional<std::int64_t> length;
+  int axes = 2;                                ///< that the axial schedule shares the head between
+  bool short_factors_at_every_length = false;  ///< UpstreamDefects
 };
 
-/// One entry per pair of the window, whose width is 2 · frequencies.size().
+/// The list of frequencies that an AxisLayout deals to pairs; with one axis, one per pair.
 struct ScheduleResult {
   std::vector<double> frequencies;
   std::vector<float> model_frequencies;
@@ -40,6 +42,8 @@ ScheduleResult longrope_schedule(const ScheduleInput& input);
 ScheduleResult llama3_schedule(const ScheduleInput& input);
 ScheduleResult proportional_schedule(const ScheduleInput& input);
 ScheduleResult axial_schedule(const ScheduleInput& input);
+ScheduleResult factors_schedule(const ScheduleInput& input);
+ScheduleResult coordinates_schedule(const ScheduleInput& input);
 
 /// Runs the schedule that `input.parameters.type` names; Error(invalid_config) for an unknown one.
 [[nodiscard]] ScheduleResult run_schedule(const ScheduleInput& input);
