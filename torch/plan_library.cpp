@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "plan_text.h"
 #include "ropewalk/config.h"
@@ -55,18 +57,29 @@ ROPEWALK_API int ropewalk_python_make_plan(std::int64_t head_dim, double base,
   });
 }
 
-/// `length` 0: none.
-ROPEWALK_API int ropewalk_python_plan_from_config(const char* json, const char* layer_type,
-                                                  std::int64_t length, int model_frequencies,
-                                                  const char* arithmetic) {
+/// `length` 0: none. `arithmetic` "parity": that of the model's own code. `power` fills out[i] with
+/// base^(2i / denominator), i < count; null: correctly rounded.
+ROPEWALK_API int ropewalk_python_plan_from_config(
+    const char* json, const char* layer_type, std::int64_t length, int model_frequencies,
+    const char* arithmetic,
+    void (*power)(float base, std::int64_t denominator, std::int64_t count, float* out)) {
   return keep([&] {
-    PlanOptions options{.layer_type = layer_type,
-                        .length = {},
-                        .frequency_precision = model_frequencies != 0 ? FrequencyPrecision::model
-                                                                      : FrequencyPrecision::formula,
-                        .arithmetic = arithmetic_from_name(arithmetic)};
+    const RopeConfig config = parse_config(json);
+    const std::string_view name = arithmetic;
+    PlanOptions options{
+        .layer_type = layer_type,
+        .length = {},
+        .frequency_precision =
+            model_frequencies != 0 ? FrequencyPrecision::model : FrequencyPrecision::formula,
+        .arithmetic = name == "parity" ? config.model_arithmetic : arithmetic_from_name(name),
+        .model_power = {}};
     if (length > 0) options.length = length;
-    return torch_ops::text_of(make_plan(parse_config(json), options));
+    if (power != nullptr) {
+      options.model_power = [power](float base, std::int64_t denominator, std::span<float> out) {
+        power(base, denominator, static_cast<std::int64_t>(out.size()), out.data());
+      };
+    }
+    return torch_ops::text_of(make_plan(config, options));
   });
 }
 

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,11 +70,17 @@ struct RopeConfig {
 /// The same from a file; Error(io) where it cannot be read.
 [[nodiscard]] ROPEWALK_API RopeConfig load_config(const std::filesystem::path& path);
 
+/// Fills out[i] with base^(2i / denominator) in fp32.
+using ModelPower = std::function<void(float base, std::int64_t denominator, std::span<float> out)>;
+
 struct PlanOptions {
   std::string layer_type = {};         ///< empty: the only one; Error(invalid_argument) otherwise
   std::optional<std::int64_t> length;  ///< sequence length for dynamic and longrope
   FrequencyPrecision frequency_precision = FrequencyPrecision::model;
   Arithmetic arithmetic = Arithmetic::exact;
+  /// The power function of the fp32 recipe behind model_frequencies; empty: one that is correctly
+  /// rounded. PyTorch's is not, in about 0.5 % of values: pass it here to reach every bit.
+  ModelPower model_power = {};
 };
 
 /// The plan of a layer type. A layer type without rope, or a model that disables it, gives a plan

@@ -24,6 +24,22 @@ ARITHMETICS = (
 _LIBRARY = Path(__file__).parent / "lib" / "libropewalk_plan.so"
 
 
+#: power(base, denominator, count, out): fills out[i] with base ** (2 * i / denominator) in float32.
+_Power = ctypes.CFUNCTYPE(
+    None, ctypes.c_float, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_float)
+)
+
+
+@_Power
+def _torch_power(base: float, denominator: int, count: int, out: Any) -> None:
+    """PyTorch's power function, called as models call it."""
+    import torch
+
+    pairs = torch.arange(0, 2 * count, 2, device="cpu").float()
+    powers = base ** (pairs / denominator)
+    ctypes.memmove(out, powers.data_ptr(), 4 * count)
+
+
 @functools.cache
 def _core() -> ctypes.CDLL:
     try:
@@ -36,7 +52,9 @@ def _core() -> ctypes.CDLL:
     library.ropewalk_python_text.restype = text
     library.ropewalk_python_version.restype = text
     library.ropewalk_python_make_plan.argtypes = [int64, ctypes.c_double, int64, int64, text]
-    library.ropewalk_python_plan_from_config.argtypes = [text, text, int64, ctypes.c_int, text]
+    library.ropewalk_python_plan_from_config.argtypes = [
+        text, text, int64, ctypes.c_int, text, _Power
+    ]  # fmt: skip
     library.ropewalk_python_normalise_plan.argtypes = [text]
     library.ropewalk_python_plan_facts.argtypes = [text]
     return library
@@ -249,7 +267,9 @@ def plan_from_config(
         length: sequence length, for dynamic NTK and LongRoPE, which choose frequencies by it.
         frequencies: ``model``, the float32 values that the model's code holds, or ``formula``,
             the formula's values rounded once to double.
-        arithmetic: one of :data:`ARITHMETICS`.
+        arithmetic: one of :data:`ARITHMETICS`, or ``parity``, that of the model's own code. With a
+            parity arithmetic the float32 frequencies are formed with PyTorch's power function, as
+            models form them.
     """
     if frequencies not in ("model", "formula"):
         raise PlanError(f'frequencies: expected "model" or "formula", got "{frequencies}"')
@@ -263,5 +283,6 @@ def plan_from_config(
             length or 0,
             int(frequencies == "model"),
             arithmetic.encode(),
+            _torch_power if arithmetic.startswith("parity") else _Power(),
         )
     )

@@ -79,7 +79,7 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
 
   const plan::ScheduleInput input{*chosen, spec.head_dim,
                                   config::rotary_dim_of(*chosen, spec.head_dim),
-                                  config.max_positions, options.length};
+                                  config.max_positions, options.length, &options.model_power};
   set_frequencies(spec, plan::run_schedule(input));
   if (!(spec.amplitude > 0.0 && std::isfinite(static_cast<float>(spec.amplitude)))) {
     fail(ErrorCode::invalid_config,
@@ -108,7 +108,7 @@ RotaryPlan make_plan(std::int64_t head_dim, double base, std::int64_t rotary_dim
   PlanSpec spec;
   spec.head_dim = head_dim;
   spec.pairing = pairing;
-  set_frequencies(spec, plan::default_schedule({parameters, head_dim, width, {}, {}}));
+  set_frequencies(spec, plan::default_schedule({parameters, head_dim, width, {}, {}, {}}));
   return RotaryPlan(std::move(spec));
 }
 

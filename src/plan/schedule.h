@@ -21,6 +21,7 @@ struct ScheduleInput {
   std::int64_t rotary_dim = 0;  ///< even, in [2, head_dim]
   std::optional<std::int64_t> max_positions;
   std::optional<std::int64_t> length;
+  const ModelPower* model_power = nullptr;
 };
 
 /// One entry per pair of the window, whose width is 2 · frequencies.size().

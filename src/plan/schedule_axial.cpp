@@ -14,11 +14,13 @@ ScheduleResult axial_schedule(const ScheduleInput& input) {
   }
   const std::int64_t per_axis = input.rotary_dim / 2;
   ScheduleResult result;
+  const std::vector<float> powers =
+      model_powers(input, p.base, per_axis, per_axis / 2);
   for (int axis = 0; axis < 2; ++axis) {
     for (std::int64_t j = 0; j < per_axis / 2; ++j) {
       result.frequencies.push_back(to_double(Extended(1.0) / power(p.base, j, per_axis)));
       result.model_frequencies.push_back(1.0f /
-                                         model_power(static_cast<float>(p.base), j, per_axis));
+                                         powers[static_cast<std::size_t>(j)]);
     }
   }
   return result;

@@ -41,12 +41,14 @@ ScheduleResult longrope_schedule(const ScheduleInput& input) {
   result.amplitude = amplitude_of(p, stretch_factor(input), original, is_long);
   result.length_policy = LengthPolicy::longrope_switch;
   result.length = length;
+  const std::vector<float> powers =
+      model_powers(input, p.base, input.rotary_dim, input.rotary_dim / 2);
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     const auto i = static_cast<std::int64_t>(pair);
     const Extended period = Extended(stretch[pair]) * power(p.base, i, input.rotary_dim);
     result.frequencies.push_back(to_double(Extended(1.0) / period));
     const float model_period = static_cast<float>(stretch[pair]) *
-                               model_power(static_cast<float>(p.base), i, input.rotary_dim);
+                               powers[pair];
     result.model_frequencies.push_back(1.0f / model_period);
   }
   return result;
