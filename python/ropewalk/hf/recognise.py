@@ -119,8 +119,13 @@ def same_bits(ours: tuple, theirs: object) -> bool:
 class Recognised:
     """An apply function and the rule that gives its bits; call it as the function is called."""
 
-    def __init__(self, function: Callable, roles: Roles, rule: ApplyRule, unsqueeze: int | None):
+    def __init__(self, function: Callable, roles: Roles, rule: ApplyRule, unsqueeze: int | None,
+                 windowed: bool) -> None:  # fmt: skip
         self.function, self.roles, self.rule, self.unsqueeze = function, roles, rule, unsqueeze
+        #: Whether a product of complex numbers is fused where the table's columns are not adjacent.
+        self.fuses = roles.complex is not None and _fuses(function, roles, rule, unsqueeze)
+        #: Whether the function itself leaves the channels beyond the table's columns alone.
+        self.windowed = windowed
 
     def tables(self, arguments: dict) -> tuple[Tensor, Tensor]:
         """cos and sin of a call, so that they broadcast against q and k."""
@@ -151,8 +156,26 @@ class Recognised:
         given = self.bind(arguments, keywords)
         cos, sin = self.tables(given)
         k = given[self.roles.k] if self.roles.k else None
-        q, k = apply(self.rule, given[self.roles.q], k, cos, sin)
+        rule = self.rule
+        if self.fuses and given[self.roles.complex].stride(-1) != 1:
+            rule = rule._replace(rounding="fused")
+        q, k = apply(rule, given[self.roles.q], k, cos, sin)
         return q if k is None else (q, k)
+
+
+def _fuses(function: Callable, roles: Roles, rule: ApplyRule, unsqueeze: int | None) -> bool:
+    """Whether the function's bits for a transposed table are those of the fused rule."""
+    generator = torch.Generator().manual_seed(20260601)
+    shape = (_BATCH, _HEADS, _TOKENS) if unsqueeze == 1 else (_BATCH, _TOKENS, _HEADS)
+    q, k = (torch.randn(*shape, 64, generator=generator) for _ in "qk")
+    values = torch.view_as_complex(torch.randn(_BATCH, 32, _TOKENS, 2, generator=generator))
+    table = values.transpose(1, 2)
+    if unsqueeze == -2:
+        table = table[0]
+    theirs = function(**{roles.q: q, roles.k: k, roles.complex: table})
+    axis = unsqueeze
+    cos, sin = table.real.unsqueeze(axis), table.imag.unsqueeze(axis)
+    return same_bits(apply(rule._replace(rounding="fused"), q, k, cos, sin), theirs)
 
 
 def _agrees(candidate: Recognised, shape: tuple, cos_shape: tuple, head_dim: int, pairs: int,
@@ -194,8 +217,8 @@ def recognise(function: Callable) -> Recognised | None:
         if roles.unsqueezes and unsqueeze != roles.signature.parameters[_UNSQUEEZE].default:
             continue
         try:
-            if _agrees(candidate := Recognised(function, roles, rule, unsqueeze), shape, cos_shape,
-                       head_dim, pairs, dtypes):  # fmt: skip
+            candidate = Recognised(function, roles, rule, unsqueeze, head_dim > 2 * pairs)
+            if _agrees(candidate, shape, cos_shape, head_dim, pairs, dtypes):
                 return candidate
         except (RuntimeError, IndexError, ValueError, TypeError):
             continue

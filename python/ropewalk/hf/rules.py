@@ -26,6 +26,8 @@ class ApplyRule(NamedTuple):
     columns: str
     #: ``each``: in the wider dtype of x and cos, which the result keeps. ``promoted``: the same, cast
     #: back. ``once``: in float32, rounded once to x's dtype. ``double``: in float64, rounded once.
+    #: ``fused``: as once, each sum with one of its products unrounded, as PyTorch's product of complex
+    #: numbers is where it runs element by element.
     rounding: str
     #: Whether the rotated channels are the last ones.
     last: bool = False
@@ -50,6 +52,8 @@ def _plan_text(head_dim: int, rotary_dim: int, offset: int, pairing: str, arithm
 
 def _arithmetic(rule: ApplyRule, x: Tensor, cos: Tensor) -> tuple[str, torch.dtype, bool]:
     """The plan's arithmetic, the dtype of the data, and whether the result is cast back."""
+    if rule.rounding == "exact":
+        return "exact", x.dtype, False
     if rule.rounding == "once":
         return "parity_p2", x.dtype, False
     if rule.rounding == "double":
@@ -115,6 +119,8 @@ def apply(
     cos, sin = broadcast(cos, q), broadcast(sin, q)
     if q.dim() == 4 and cos.size(1) == q.size(1) > 1 and cos.size(2) == q.size(2) > 1:
         return _by_head(rule, q, k, cos, sin)
+    if rule.rounding == "fused":
+        return _apply_fused(rule, q, k, cos, sin)
     rotary_dim = rule.rotary_dim(cos.size(-1))
     if rule.columns == "first_half":
         cos, sin = cos[..., : rotary_dim // 2], sin[..., : rotary_dim // 2]
@@ -153,3 +159,20 @@ def _by_head(
         q_out.squeeze(1).unflatten(0, shape),
         None if k_out is None else k_out.squeeze(1).unflatten(0, shape),
     )
+
+
+def _apply_fused(
+    rule: ApplyRule, q: Tensor, k: Tensor | None, cos: Tensor, sin: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """y0 = fma(x0, cos, −x1·sin), as the exact rotation has it, and y1 = fma(x0, sin, x1·cos), which
+    is the first member of the exact rotation by (sin, −cos)."""
+    fused = rule._replace(rounding="exact")
+    first = apply(fused, q, k, cos, sin)
+    second = apply(fused, q, k, sin, -cos)
+
+    def joined(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+        if a is None:
+            return None
+        return torch.stack([a[..., ::2], b[..., ::2]], -1).flatten(-2)
+
+    return joined(first[0], second[0]), joined(first[1], second[1])
