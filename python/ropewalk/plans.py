@@ -178,6 +178,11 @@ class Plan:
         return self._fields.get("rotates", True)
 
     @property
+    def scaling(self) -> str:
+        """Name of the schedule that made the frequencies, ``none`` where nothing rotates."""
+        return self._fields.get("scaling", "default")
+
+    @property
     def length_policy(self) -> str:
         """``none``, ``dynamic_ntk`` or ``longrope_switch``: whether a length chose the plan."""
         return self._fields.get("length_policy", "none")

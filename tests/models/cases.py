@@ -48,9 +48,12 @@ class ModuleCase:
 
     def _positions(self, plan: Plan, generator: torch.Generator):
         """Positions as the module takes them, the shape of q, its layout, and positions as we do."""
-        if self.rotary.vision:
+        if self.rotary.vision and plan.axes > 1:
             grid = torch.randint(0, GRID, (TOKENS, plan.axes), generator=generator)
-            return grid, (TOKENS, HEADS), "thd", grid.T.unsqueeze(1).contiguous()
+            ours = grid.T.unsqueeze(1).contiguous()
+            if self.rule.unsqueeze == -2:
+                return grid, (TOKENS, HEADS), "thd", ours
+            return grid, (1, HEADS, TOKENS), "bhtd", ours
         shape = (BATCH, TOKENS) if plan.axes == 1 else (plan.axes, BATCH, TOKENS)
         positions = torch.randint(0, FAR if plan.axes == 1 else 4096, shape, generator=generator)
         positions[..., 0] = 0

@@ -15,6 +15,8 @@ class Folder(NamedTuple):
     rule: str
     #: Keys to set on default configs, where those cannot be built or switch rope off.
     settings: dict
+    #: The same for the configs of text models alone.
+    text_settings: dict
     #: Rotary class → the config class to build it from, where its annotation names another.
     configs: dict
     #: Rotary classes to leave out, with the reason.
@@ -29,6 +31,7 @@ def folders() -> list[Folder]:
     special = content.pop("special")
     found = [
         Folder(name, family, entry["rule"], special.get(name, {}).get("set", {}),
+               special.get(name, {}).get("set_text", {}),
                special.get(name, {}).get("configs", {}), special.get(name, {}).get("skip", {}),
                special.get(name, {}).get("note", ""))
         for family, entry in content.items() for name in entry["folders"]

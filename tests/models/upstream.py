@@ -88,7 +88,7 @@ def rotaries(folder: Folder) -> Iterator[Rotary]:
             )
             config = made_from(**folder.settings)
             if not vision and cls.__name__ not in folder.configs:
-                config = config.get_text_config()
+                config = type(config.get_text_config())(**folder.settings | folder.text_settings)
             rotary = cls(config)
             yield Rotary(cls.__name__, rotary, config, _layer_types_of(rotary),
                          _apply_function(module, vision), vision)  # fmt: skip

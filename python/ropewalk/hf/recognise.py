@@ -53,10 +53,13 @@ class Roles:
         self.q, self.k = first(_Q), first(_K)
         self.cos, self.sin, self.complex = first(_COS), first(_SIN), first(_COMPLEX)
         known = {self.q, self.k, self.cos, self.sin, self.complex, _UNSQUEEZE, *_IGNORED}
-        self.others = [
+        others = [
             name for name, parameter in self.signature.parameters.items()
             if name not in known and parameter.kind is not parameter.VAR_KEYWORD
         ]  # fmt: skip
+        #: Parameters that have to stay at their defaults, and those that have none.
+        self.fixed = [n for n in others if self.signature.parameters[n].default is not inspect.Parameter.empty]
+        self.others = [name for name in others if name not in self.fixed]
         self.unsqueezes = _UNSQUEEZE in names
         self.names = tuple(names)
         self.defaults = {
@@ -150,6 +153,12 @@ class Recognised:
             for name in keywords:
                 if name not in roles.names:
                     raise TypeError(f"{self.function.__name__}: unexpected argument {name!r}")
+        for name in roles.fixed:
+            if given[name] != roles.defaults[name]:
+                raise ValueError(
+                    f"{name}: ropewalk rotates for {self.function.__name__} with its default "
+                    f"{roles.defaults[name]!r} alone, got {given[name]!r}"
+                )
         return given
 
     def __call__(self, *arguments, **keywords):
