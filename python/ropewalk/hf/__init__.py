@@ -1,5 +1,5 @@
 """Transformers models: their own rotations replaced by our operator."""
 
-from .patch import patch, unpatch
+from .patching import patch, unpatch
 
 __all__ = ["patch", "unpatch"]

@@ -7,6 +7,7 @@ random ones.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import json
@@ -24,9 +25,9 @@ from ..errors import UnsupportedError
 from ..module import RotaryEmbedding
 from ..plans import Plan, make_plan
 from .recognise import Recognised
-from .rules import ApplyRule, broadcast, head_axis_of, run
+from .rules import ApplyRule, apply, broadcast, head_axis_of, run
 
-_FREQUENCIES = re.compile(r"^(?:(?P<layer>(?!original_)\w+?)_)?inv_freq$")
+_FREQUENCIES = re.compile(r"^(?:(?P<layer>\w+)_)?(?<!original_)inv_freq$")
 _TAG = "_ropewalk_phase"
 _TOKENS = 7
 #: Shapes of position_ids that rotary modules take: name, axes, and the shape for _TOKENS tokens.
@@ -60,11 +61,8 @@ def _hex(numbers: tuple[float, ...], kind: str) -> str:
 
 
 @functools.lru_cache(maxsize=128)
-def _plan(angles: Angles | None, head_dim: int, rotary_dim: int, offset: int, pairing: str) -> Plan:
-    """An exact plan; ``angles`` None where they come from a table."""
+def _plan(angles: Angles, head_dim: int, rotary_dim: int, offset: int, pairing: str) -> Plan:
     plain = make_plan(head_dim, rotary_dim=rotary_dim, pairing=pairing, offset=offset)
-    if angles is None:
-        return plain
     fields = json.loads(plain.text)
     fields.pop("base")
     fields |= {
@@ -119,8 +117,14 @@ class _Rotary:
     def __init__(self, module: nn.Module, layer: str | None) -> None:
         self.module, self.layer = module, layer
         self.prefix = f"{layer}_" if layer else ""
-        self._known: tuple[Tensor, int, float, tuple[float, ...]] | None = None
+        self._known: tuple[Tensor, int, tuple[float, ...]] | None = None
+        self.forms: list[_Form] = []
+
+    def understand(self) -> None:
+        """Finds the forms. Asks a copy: an answer may change what a module keeps."""
+        mine, self.module = self.module, copy.deepcopy(self.module)
         self.forms = [form for form in map(self._understand, _FORMS) if form is not None]
+        self.module, self._known = mine, None
 
     @property
     def amplitude(self) -> float:
@@ -134,8 +138,8 @@ class _Rotary:
         """The frequencies; read from the device only when they have changed."""
         buffer = self.inv_freq
         if self._known is None or self._known[0] is not buffer or self._known[1] != buffer._version:
-            self._known = (buffer, buffer._version, 0.0, tuple(buffer.detach().flatten().tolist()))
-        return self._known[3]
+            self._known = (buffer, buffer._version, tuple(buffer.detach().flatten().tolist()))
+        return self._known[2]
 
     def angles(self, form: _Form) -> Angles:
         values = self.values()
@@ -167,16 +171,15 @@ class _Rotary:
         columns = _columns_of(cos, sin, is_complex)
         if columns is None or cos.numel() != _TOKENS * cos.size(-1):
             return None
-        values, amplitude = self.values(), self.amplitude
-        known = torch.tensor(values, dtype=torch.float64)
         axis = index = None
         for component in range(axes):
             unit = torch.zeros(shape, dtype=torch.long, device=device)
             (unit if axis_dim is None else unit.select(axis_dim, component)).fill_(1)
-            (unit_cos, unit_sin), _ = self.ask(unit)
+            unit_tables, _ = self.ask(unit)
+            known = torch.tensor(self.values(), dtype=torch.float64)  # as the answer used them
             unit_cos, unit_sin = (
-                _pair_columns(t, columns).reshape(_TOKENS, -1)[0].double().cpu() / amplitude
-                for t in (unit_cos, unit_sin)
+                _pair_columns(t, columns).reshape(_TOKENS, -1)[0].double().cpu() / self.amplitude
+                for t in unit_tables
             )
             found = torch.atan2(unit_sin, unit_cos)
             nearest = (found[:, None] - known).abs().argmin(1)
@@ -226,6 +229,11 @@ def _columns_of(cos: Tensor, sin: Tensor, is_complex: bool) -> str | None:
 
 
 def _layers_of(module: nn.Module) -> Iterator[str | None]:
+    """The layer types a module has frequencies for; one None where it does not tell them apart."""
+    if "layer_type" not in inspect.signature(type(module).forward).parameters:
+        if isinstance(getattr(module, "inv_freq", None), Tensor):
+            yield None
+        return
     for name in (*dict(module.named_buffers(recurse=False)), *module.__dict__):
         match = _FREQUENCIES.match(name)
         if match and isinstance(getattr(module, name), Tensor):
@@ -241,6 +249,7 @@ def exact_rotaries(model: nn.Module) -> list[tuple[nn.Module, str, object]]:
             continue
         known = {layer: _Rotary(module, layer) for layer in layers}
         for layer, rotary in known.items():
+            rotary.understand()
             if not rotary.forms:
                 kind = "" if layer is None else f" ({layer})"
                 raise UnsupportedError(
@@ -299,49 +308,47 @@ class ExactApply:
             )
         self.recognised = recognised
 
-    def __call__(self, *arguments, **keywords):
+    def run(self, arguments: tuple, keywords: dict) -> Tensor | tuple[Tensor, Tensor]:
+        """A call with these arguments."""
         recognised = self.recognised
         roles, rule = recognised.roles, recognised.rule
         given = recognised.bind(arguments, keywords)
         q, k = given[roles.q], given[roles.k] if roles.k else None
         cos, sin = recognised.tables(given)
-        tag = self._tag(given)
-        q_out = _rotated(rule, q, cos, sin, tag)
-        return q_out if k is None else (q_out, _rotated(rule, k, cos, sin, tag))
+        phase = self._phase(given)
+        if phase is None:
+            q, k = apply(rule._replace(rounding="exact"), q, k, cos, sin)
+        else:
+            q, k = _by_phase(rule, q, k, broadcast(cos, q), phase)
+        return q if k is None else (q, k)
 
-    def _tag(self, given: dict) -> Phase | None:
+    def _phase(self, given: dict) -> Phase | None:
+        """Of the tables of a call; None where a layer made tables of its own from them."""
         roles = self.recognised.roles
         names = (roles.complex,) if roles.complex else (roles.cos, roles.sin)
-        tags = [getattr(given[name], _TAG, None) for name in names]
-        return tags[0] if tags[0] is tags[-1] else None
+        phases = [getattr(given[name], _TAG, None) for name in names]
+        return phases[0] if phases[0] is phases[-1] else None
 
 
-def _rotated(rule: ApplyRule, x: Tensor, cos: Tensor, sin: Tensor, phase: Phase | None) -> Tensor:
-    cos, sin = broadcast(cos, x), broadcast(sin, x)
+def _by_phase(
+    rule: ApplyRule, q: Tensor, k: Tensor | None, cos: Tensor, phase: Phase
+) -> tuple[Tensor, Tensor | None]:
+    if k is not None and (k.dtype != q.dtype or k.shape[0] != q.shape[0]):
+        return (
+            _by_phase(rule, q, None, cos, phase)[0],
+            _by_phase(rule, k, None, broadcast(cos, k), phase)[0],
+        )
+    axis = head_axis_of(q, cos)
     rotary_dim = rule.rotary_dim(cos.size(-1))
-    offset = x.size(-1) - rotary_dim if rule.last else 0
-    axis = head_axis_of(x, cos)
-    token_dim = (2 * x.dim() - 5 - axis) - x.dim()
-    angles = None if phase is None else phase.angles
-    plan = _plan(angles, x.size(-1), rotary_dim, offset, rule.pairing)
-    if phase is None:
-        columns = slice(0, rotary_dim // 2)
-        if rule.columns == "copies" and rule.pairing == "interleaved":
-            columns = slice(0, None, 2)
-        tables = [t[..., columns].squeeze(axis) for t in (cos, sin)]
-        rows = None
-        if x.dim() == 4:
-            tokens = x.size(token_dim)
-            rows = torch.arange(tables[0].size(0) * tokens, device=x.device).view(-1, tokens)
-            tables = [t.expand(-1, tokens, -1).flatten(0, 1) for t in tables]
-            rows = rows.expand(x.size(0), -1)
-        call = Call(plan.text, token_dim, 0, rows, None, None, *tables, inverse=rule.negated)
-        return run(call, x, None)[0]
+    offset = q.size(-1) - rotary_dim if rule.last else 0
+    plan = _plan(phase.angles, q.size(-1), rotary_dim, offset, rule.pairing)
     positions = phase.positions
-    fractional = positions.is_floating_point()
-    if positions.dim() == 2 and (x.dim() == 3 or positions.size(0) == 1):
+    if positions.dim() == 2 and (q.dim() == 3 or positions.size(0) == 1):
         positions = positions[0]
-    elif positions.dim() == 3 and x.dim() == 4:
-        positions = positions.expand(-1, x.size(0), -1)
-    call = Call(plan.text, token_dim, 0, positions, fractional=fractional, inverse=rule.negated)
-    return run(call, x, None)[0]
+    elif positions.dim() == 3 and q.dim() == 4:
+        positions = positions.expand(-1, q.size(0), -1)
+    call = Call(
+        plan.text, (2 * q.dim() - 5 - axis) - q.dim(), 0, positions,
+        fractional=positions.is_floating_point(), inverse=rule.negated,
+    )  # fmt: skip
+    return run(call, q, k)

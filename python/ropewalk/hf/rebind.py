@@ -52,8 +52,11 @@ def rebound(function: Callable, replace: Replace) -> types.FunctionType | None:
         cells.append(cell if new is None else types.CellType(new))
     if not replaced and not any_cell:
         return None
+    scope = {**function.__globals__, **replaced}
+    # torch.compile takes globals with a __name__ for those of the module of that name.
+    scope.pop("__name__", None)
     copy = types.FunctionType(
-        function.__code__, {**function.__globals__, **replaced}, function.__name__,
+        function.__code__, scope, function.__name__,
         function.__defaults__, tuple(cells) if function.__closure__ else None,
     )  # fmt: skip
     copy.__kwdefaults__ = function.__kwdefaults__

@@ -6,6 +6,7 @@ every combination of dtypes that a model may meet. Nothing depends on the functi
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
@@ -162,6 +163,10 @@ class Recognised:
         return given
 
     def __call__(self, *arguments, **keywords):
+        return self.run(arguments, keywords)
+
+    def run(self, arguments: tuple, keywords: dict) -> Tensor | tuple[Tensor, Tensor]:
+        """A call with these arguments."""
         given = self.bind(arguments, keywords)
         cos, sin = self.tables(given)
         k = given[self.roles.k] if self.roles.k else None
@@ -210,6 +215,7 @@ def _agrees(candidate: Recognised, shape: tuple, cos_shape: tuple, head_dim: int
     return True
 
 
+@functools.cache
 @torch.no_grad()
 def recognise(function: Callable) -> Recognised | None:
     """The function's rule, found by calling it; None where no rule gives its bits."""

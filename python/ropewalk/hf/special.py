@@ -44,6 +44,12 @@ def apply_unequal(
     return joined(first[0], second[0]), joined(first[1], second[1])
 
 
+def _own_angles(q, k, cos, sin, unsqueeze_dim=1):
+    """HunYuan-VL: the members of a pair turn by different angles, in float32."""
+    rule = ApplyRule("half", "copies", "once")
+    return apply_unequal(rule, q, k, cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim))
+
+
 def _prefix(q, k, cos, sin, **_):
     """DINOv3: the rows of cos belong to the last tokens; those before pass through."""
     ours = []
@@ -182,6 +188,7 @@ def _roformer_example(dtype):
 
 
 _EXAMPLES: dict[Callable, Callable] = {
+    _own_angles: _unequal_example,
     _prefix: _prefix_example,
     _last_queries: _last_queries_example,
     _values_too: _values_too_example,
@@ -219,9 +226,14 @@ def _parameters(function: Callable) -> list[str]:
     ]  # fmt: skip
 
 
+#: Folders whose tables do not hold every value twice.
+_UNEQUAL_TABLES = ("hunyuan_vl",)
+
+
 def special_function(function: Callable) -> Callable | None:
     """Ours for an apply function that takes more than q, k and one row per token."""
-    for ours in _FUNCTIONS:
+    has_unequal = any(name in function.__module__.split(".") for name in _UNEQUAL_TABLES)
+    for ours in (_own_angles,) if has_unequal else _FUNCTIONS:
         if _parameters(ours) == _parameters(function) and _agrees(ours, function, _EXAMPLES[ours]):
             return ours
     return None

@@ -49,7 +49,7 @@ class _Replacements:
     def _make(self, name: str, function: Callable) -> Callable:
         found = special_function(function) or recognise(function)
         if found is not None:
-            return ExactApply(found) if self.arithmetic == "exact" else found
+            return _plain(ExactApply(found) if self.arithmetic == "exact" else found)
         helper = rebound(function, self)  # rotates nothing itself but calls a function that does
         if helper is None:
             raise UnsupportedError(
@@ -57,6 +57,17 @@ class _Replacements:
                 "ropewalk knows; the model was not changed"
             )
         return helper
+
+
+def _plain(call: Callable) -> Callable:
+    """A plain function, which torch.compile follows better than an object."""
+    if isinstance(call, types.FunctionType):
+        return call
+
+    def apply(*arguments, **keywords):
+        return call.run(arguments, keywords)
+
+    return apply
 
 
 def patch(model: nn.Module, arithmetic: str = "parity") -> nn.Module:
