@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan_text.h"
@@ -79,20 +81,31 @@ ROPEWALK_API int ropewalk_python_make_plan(std::int64_t head_dim, double base,
   });
 }
 
-/// `length` 0: none.
-ROPEWALK_API int ropewalk_python_plan_from_config(const char* json, const char* layer_type,
-                                                  std::int64_t length, int model_frequencies,
-                                                  const char* arithmetic, const char* part,
-                                                  const char* channels) {
+/// `length` 0: none. `arithmetic` "parity": that of the model's own code. `power` fills out[i] with
+/// base^(2i / denominator), i < count; null: correctly rounded. `part` empty: the text model.
+ROPEWALK_API int ropewalk_python_plan_from_config(
+    const char* json, const char* layer_type, std::int64_t length, int model_frequencies,
+    const char* arithmetic,
+    void (*power)(float base, std::int64_t denominator, std::int64_t count, float* out),
+    const char* part, const char* channels) {
   return keep([&] {
-    PlanOptions options{.layer_type = layer_type,
-                        .length = {},
-                        .frequency_precision = model_frequencies != 0 ? FrequencyPrecision::model
-                                                                      : FrequencyPrecision::formula,
-                        .arithmetic = arithmetic_from_name(arithmetic)};
+    const RopeConfig config = parse_config(json, part);
+    const std::string_view name = arithmetic;
+    PlanOptions options{
+        .layer_type = layer_type,
+        .length = {},
+        .frequency_precision =
+            model_frequencies != 0 ? FrequencyPrecision::model : FrequencyPrecision::formula,
+        .arithmetic = name == "parity" ? config.model_arithmetic : arithmetic_from_name(name),
+        .channels = torch_ops::pair_channels_from_name(channels),
+        .model_power = {}};
     if (length > 0) options.length = length;
-    options.channels = torch_ops::pair_channels_from_name(channels);
-    return torch_ops::text_of(make_plan(parse_config(json, part), options));
+    if (power != nullptr) {
+      options.model_power = [power](float base, std::int64_t denominator, std::span<float> out) {
+        power(base, denominator, static_cast<std::int64_t>(out.size()), out.data());
+      };
+    }
+    return torch_ops::text_of(make_plan(config, options));
   });
 }
 

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,9 +123,12 @@ struct RopeConfig {
                                                   std::string_view part = {});
 
 /// The text of a config file, as the two above take it. A GGUF file gives its key-value header and
-/// rope tensors as JSON (general.architecture decides pairing and rules); Error(io), or Error(invalid_config) where
-/// it is too large to be one.
+/// rope tensors as JSON (general.architecture decides pairing and rules); Error(io), or
+/// Error(invalid_config) where it is too large to be one.
 [[nodiscard]] ROPEWALK_API std::string read_config_text(const std::filesystem::path& path);
+
+/// Fills out[i] with base^(2i / denominator) in fp32.
+using ModelPower = std::function<void(float base, std::int64_t denominator, std::span<float> out)>;
 
 struct PlanOptions {
   std::string layer_type = {};         ///< empty: the only one; Error(invalid_argument) otherwise
@@ -133,6 +138,9 @@ struct PlanOptions {
   /// first or second where the two channels of a pair turn by different angles (PairChannels);
   /// Error(invalid_argument) where the model needs a choice or has none to make.
   PairChannels channels = PairChannels::both;
+  /// The power function of the fp32 recipe behind model_frequencies; empty: one that is correctly
+  /// rounded. PyTorch's is not, in about 0.5 % of values: pass it here to reach every bit.
+  ModelPower model_power = {};
 };
 
 /// The plan of a layer type. A layer type without rope, or a model that disables it, gives a plan

@@ -2,6 +2,7 @@
 
 from .errors import PlanError, RopewalkError, UnsupportedError
 from .functional import rotate, rotate_
+from .hf import patch, unpatch
 from .module import RotaryEmbedding
 from .plans import Plan, core_version, make_plan, plan_from_config
 from .positions import positions_from_cu_seqlens, positions_from_mask
@@ -16,9 +17,11 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "make_plan",
+    "patch",
     "plan_from_config",
     "positions_from_cu_seqlens",
     "positions_from_mask",
     "rotate",
     "rotate_",
+    "unpatch",
 ]

@@ -24,6 +24,22 @@ ARITHMETICS = (
 _LIBRARY = Path(__file__).parent / "lib" / "libropewalk_plan.so"
 
 
+#: power(base, denominator, count, out): fills out[i] with base ** (2 * i / denominator) in float32.
+_Power = ctypes.CFUNCTYPE(
+    None, ctypes.c_float, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_float)
+)
+
+
+@_Power
+def _torch_power(base: float, denominator: int, count: int, out: Any) -> None:
+    """PyTorch's power function, called as models call it."""
+    import torch
+
+    pairs = torch.arange(0, 2 * count, 2, device="cpu").float()
+    powers = base ** (pairs / denominator)
+    ctypes.memmove(out, powers.data_ptr(), 4 * count)
+
+
 @functools.cache
 def _core() -> ctypes.CDLL:
     try:
@@ -37,7 +53,7 @@ def _core() -> ctypes.CDLL:
     library.ropewalk_python_version.restype = text
     library.ropewalk_python_make_plan.argtypes = [int64, ctypes.c_double, int64, int64, text]
     library.ropewalk_python_plan_from_config.argtypes = [
-        text, text, int64, ctypes.c_int, text, text, text,
+        text, text, int64, ctypes.c_int, text, _Power, text, text,
     ]  # fmt: skip
     library.ropewalk_python_config_text.argtypes = [text]
     library.ropewalk_python_config_facts.argtypes = [text, text]
@@ -185,6 +201,11 @@ class Plan:
         return self._fields.get("rotates", True)
 
     @property
+    def scaling(self) -> str:
+        """Name of the schedule that made the frequencies, ``none`` where nothing rotates."""
+        return self._fields.get("scaling", "default")
+
+    @property
     def length_policy(self) -> str:
         """``none``, ``dynamic_ntk`` or ``longrope_switch``: whether a length chose the plan."""
         return self._fields.get("length_policy", "none")
@@ -280,14 +301,14 @@ def plan_from_config(
         length: sequence length, for dynamic NTK and LongRoPE, which choose frequencies by it.
         frequencies: ``model``, the float32 values that the model's code holds, or ``formula``,
             the formula's values rounded once to double.
-        arithmetic: one of :data:`ARITHMETICS`, or ``parity``: the class of the model's own code.
+        arithmetic: one of :data:`ARITHMETICS`, or ``parity``, that of the model's own code. With a
+            parity arithmetic the float32 frequencies are formed with PyTorch's power function, as
+            models form them.
         part: which tower of the model: None, its text model or only one; ``vision``, ``audio`` …,
             the dotted path of a nested config, or ``.``, the top level itself.
         channels: ``first`` or ``second`` for models that turn the two channels of a pair by
             different angles (:attr:`Plan.channels`).
     """
-    if arithmetic == "parity":
-        arithmetic = config_facts(config, part=part)["arithmetic"]
     if frequencies not in ("model", "formula"):
         raise PlanError(f'frequencies: expected "model" or "formula", got "{frequencies}"')
     if length is not None and length < 1:
@@ -300,6 +321,7 @@ def plan_from_config(
             length or 0,
             int(frequencies == "model"),
             arithmetic.encode(),
+            _torch_power if arithmetic.startswith("parity") else _Power(),
             (part or "").encode(),
             channels.encode(),
         )

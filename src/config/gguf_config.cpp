@@ -120,7 +120,8 @@ class Reader {
   /// A number, or one per layer, of which the first that is not 0 counts.
   std::optional<std::int64_t> heads(std::string_view name) {
     if (!reader_.is_array(key(name))) return integer(name);
-    for (const std::int64_t of_layer : *reader_.integers(key(name))) {
+    const auto of_layers = reader_.integers(key(name)).value_or(std::vector<std::int64_t>{});
+    for (const std::int64_t of_layer : of_layers) {
       if (of_layer > 0) return of_layer;
     }
     return std::nullopt;

@@ -346,10 +346,11 @@ class Reader {
   }
 
   void check_sizes(const RopeParameters& p) const {
-    const std::int64_t width = rotary_dim_of(p, p.head_dim.value_or(config_.head_dim));
+    const std::int64_t width =
+        rotary_dim_of(p, p.head_dim.value_or(config_.head_dim), OddWidth::rounded_up);
     for (const auto& [key, list] : {std::pair{field::kShortFactor, &p.short_factor},
                                     std::pair{field::kLongFactor, &p.long_factor}}) {
-      if (p.type == "longrope" && list->size() != static_cast<std::size_t>(width / 2)) {
+      if (p.type == "longrope" && list->size() != static_cast<std::size_t>((width + 1) / 2)) {
         fail(ErrorCode::invalid_config, "{}: expected {} numbers, one per pair, got {}", key,
              width / 2, list->size());
       }

@@ -21,22 +21,22 @@ std::int64_t sum_of(const Sections& sections) {
   return std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
 }
 
-void check_sizes(const Sections& sections, std::int64_t pairs) {
-  const bool sizes_ok = sections.size() >= 2 && sections.size() <= kLargestAxes &&
-                        std::all_of(sections.begin(), sections.end(),
-                                    [pairs](std::int64_t s) { return s >= 0 && s <= pairs; });
-  if (sizes_ok && sum_of(sections) <= pairs) return;
+[[noreturn]] void refuse(const Sections& sections, std::int64_t pairs) {
   fail(ErrorCode::invalid_config,
        "mrope_section: expected sections that add up to the {} pairs of the window, got [{}]",
        pairs, fmt::join(sections, ", "));
 }
 
+void check_sizes(const Sections& sections, std::int64_t pairs) {
+  const bool sizes_ok = sections.size() >= 2 && sections.size() <= kLargestAxes &&
+                        std::all_of(sections.begin(), sections.end(),
+                                    [pairs](std::int64_t s) { return s >= 0 && s <= pairs; });
+  if (!sizes_ok) refuse(sections, pairs);
+}
+
 void check_sum(const Sections& sections, std::int64_t pairs) {
   check_sizes(sections, pairs);
-  if (sum_of(sections) == pairs) return;
-  fail(ErrorCode::invalid_config,
-       "mrope_section: expected sections that add up to the {} pairs of the window, got [{}]",
-       pairs, fmt::join(sections, ", "));
+  if (sum_of(sections) != pairs) refuse(sections, pairs);
 }
 
 /// The section that element `at` of their runs falls into, each run `scale` times its section.

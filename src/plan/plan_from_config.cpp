@@ -1,4 +1,5 @@
 // RopeConfig → RotaryPlan, and the plain plan from a base alone.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -26,9 +27,12 @@ const std::optional<RopeParameters>& choose_layer_type(const RopeConfig& config,
   const ParametersByLayer& all = config.by_layer_type;
   if (all.empty()) fail(ErrorCode::invalid_config, "by_layer_type: expected at least one entry");
   if (layer_type.empty()) {
-    require(all.size() == 1, "layer_type: this model's layers differ, expected one of: {}",
+    const auto turns = [](const auto& entry) { return entry.second.has_value(); };
+    const auto first = std::find_if(all.begin(), all.end(), turns);
+    const auto rotating = std::count_if(all.begin(), all.end(), turns);
+    require(rotating <= 1, "layer_type: this model's layers differ, expected one of: {}",
             names_of(all));
-    return all.begin()->second;
+    return rotating == 1 ? first->second : all.begin()->second;
   }
   const auto found = all.find(layer_type);
   require(found != all.end(), "layer_type: expected one of: {}; got '{}'", names_of(all),
@@ -135,13 +139,16 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
   const Chosen by_arithmetic = chosen_for(config, *chosen, parity);
   const RopeParameters& parameters = by_arithmetic.parameters;
   check_channels(options.channels, by_arithmetic.layout.rule);
-  const plan::ScheduleInput input{parameters,
-                                  spec.head_dim,
-                                  config::rotary_dim_of(parameters, spec.head_dim),
-                                  config.max_positions,
-                                  options.length,
-                                  by_arithmetic.layout.axes,
-                                  by_arithmetic.short_factors_at_every_length};
+  const plan::ScheduleInput input{
+      parameters,
+      spec.head_dim,
+      config::rotary_dim_of(parameters, spec.head_dim,
+                            parity ? config::OddWidth::rounded_up : config::OddWidth::refused),
+      config.max_positions,
+      options.length,
+      by_arithmetic.layout.axes,
+      by_arithmetic.short_factors_at_every_length,
+      &options.model_power};
   plan::ScheduleResult schedule = plan::run_schedule(input);
   plan::AxisMap map =
       plan::axes_of(parameters, static_cast<std::int64_t>(schedule.frequencies.size()),

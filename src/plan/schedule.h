@@ -18,11 +18,14 @@ namespace ropewalk::plan {
 struct ScheduleInput {
   const RopeParameters& parameters;
   std::int64_t head_dim = 0;
-  std::int64_t rotary_dim = 0;  ///< even, in [2, head_dim]
+  std::int64_t rotary_dim = 0;  ///< in [2, head_dim]; odd only for parity
   std::optional<std::int64_t> max_positions;
   std::optional<std::int64_t> length;
   int axes = 2;                                ///< that the axial schedule shares the head between
   bool short_factors_at_every_length = false;  ///< UpstreamDefects
+  const ModelPower* model_power = nullptr;
+  /// Half of rotary_dim, rounded up as the models' code does.
+  [[nodiscard]] std::int64_t pairs() const noexcept { return (rotary_dim + 1) / 2; }
 };
 
 /// The list of frequencies that an AxisLayout deals to pairs; with one axis, one per pair.

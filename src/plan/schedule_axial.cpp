@@ -14,9 +14,10 @@ ScheduleResult axial_schedule(const ScheduleInput& input) {
          p.type, input.rotary_dim);
   }
   ScheduleResult result;
+  const std::vector<float> powers = model_powers(input, p.base, per_axis, per_axis / 2);
   for (std::int64_t j = 0; j < per_axis / 2; ++j) {
     result.frequencies.push_back(to_double(Extended(1.0) / power(p.base, j, per_axis)));
-    result.model_frequencies.push_back(1.0f / model_power(static_cast<float>(p.base), j, per_axis));
+    result.model_frequencies.push_back(1.0f / powers[static_cast<std::size_t>(j)]);
   }
   return result;
 }

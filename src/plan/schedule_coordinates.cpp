@@ -7,15 +7,11 @@
 namespace ropewalk::plan {
 namespace {
 
-void add_list(ScheduleResult& result, double base, std::int64_t pairs) {
+void add_list(ScheduleResult& result, const ScheduleInput& input, double base, std::int64_t pairs) {
+  const std::vector<float> powers = model_powers(input, base, 2 * pairs, pairs);
   for (std::int64_t j = 0; j < pairs; ++j) {
-    const Extended exponent =
-        Extended(static_cast<double>(j)) / Extended(static_cast<double>(pairs));
-    result.frequencies.push_back(to_double(Extended(1.0) / pow(Extended(base), exponent)));
-    const float model_exponent = static_cast<float>(j) / static_cast<float>(pairs);
-    const float model_base = static_cast<float>(base);
-    result.model_frequencies.push_back(
-        1.0f / to_float(pow(Extended(model_base), Extended(model_exponent))));
+    result.frequencies.push_back(to_double(Extended(1.0) / power(base, j, 2 * pairs)));
+    result.model_frequencies.push_back(1.0f / powers[static_cast<std::size_t>(j)]);
   }
 }
 
@@ -26,8 +22,8 @@ ScheduleResult coordinates_schedule(const ScheduleInput& input) {
   const double spatial_base = needed(p.spatial_base, "spatial_base", p.type);
   const std::int64_t counted = needed(p.counted_pairs, "counted_pairs", p.type);
   ScheduleResult result;
-  for (int axis = 0; axis < 3; ++axis) add_list(result, spatial_base, p.mrope_section.at(0));
-  add_list(result, p.base, counted);
+  for (int axis = 0; axis < 3; ++axis) add_list(result, input, spatial_base, p.mrope_section.at(0));
+  add_list(result, input, p.base, counted);
   result.frequencies.resize(static_cast<std::size_t>(input.rotary_dim / 2), 0.0);
   result.model_frequencies.resize(result.frequencies.size(), 0.0f);
   return result;

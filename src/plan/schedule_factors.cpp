@@ -7,17 +7,18 @@ namespace ropewalk::plan {
 
 ScheduleResult factors_schedule(const ScheduleInput& input) {
   const RopeParameters& p = input.parameters;
-  const auto pairs = static_cast<std::size_t>(input.rotary_dim / 2);
+  const auto pairs = static_cast<std::size_t>(input.pairs());
   if (p.short_factor.size() != pairs) {
     fail(ErrorCode::invalid_config, "rope_freqs: expected {} numbers, one per pair, got {}", pairs,
          p.short_factor.size());
   }
   ScheduleResult result;
+  const std::vector<float> powers = model_powers(input, p.base, input.rotary_dim, input.pairs());
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     const auto i = static_cast<std::int64_t>(pair);
     const Extended period = Extended(p.short_factor[pair]) * power(p.base, i, input.rotary_dim);
     result.frequencies.push_back(to_double(Extended(1.0) / period));
-    const float plain = 1.0f / model_power(static_cast<float>(p.base), i, input.rotary_dim);
+    const float plain = 1.0f / powers[pair];
     result.model_frequencies.push_back(plain / static_cast<float>(p.short_factor[pair]));
   }
   return result;

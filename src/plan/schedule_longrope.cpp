@@ -31,7 +31,7 @@ ScheduleResult longrope_schedule(const ScheduleInput& input) {
   const bool is_long = length > original;
   const bool takes_long = is_long && !input.short_factors_at_every_length;
   const std::vector<double>& stretch = takes_long ? p.long_factor : p.short_factor;
-  const auto pairs = static_cast<std::size_t>(input.rotary_dim / 2);
+  const auto pairs = static_cast<std::size_t>(input.pairs());
   if (stretch.size() != pairs) {
     fail(ErrorCode::invalid_config,
          "{}: expected {} numbers, one per pair of rotary_dim {}, got {}",
@@ -42,12 +42,12 @@ ScheduleResult longrope_schedule(const ScheduleInput& input) {
   result.amplitude = amplitude_of(p, stretch_factor(input), original, is_long);
   result.length_policy = LengthPolicy::longrope_switch;
   result.length = length;
+  const std::vector<float> powers = model_powers(input, p.base, input.rotary_dim, input.pairs());
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     const auto i = static_cast<std::int64_t>(pair);
     const Extended period = Extended(stretch[pair]) * power(p.base, i, input.rotary_dim);
     result.frequencies.push_back(to_double(Extended(1.0) / period));
-    const float model_period = static_cast<float>(stretch[pair]) *
-                               model_power(static_cast<float>(p.base), i, input.rotary_dim);
+    const float model_period = static_cast<float>(stretch[pair]) * powers[pair];
     result.model_frequencies.push_back(1.0f / model_period);
   }
   return result;
