@@ -21,6 +21,7 @@ std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_d
   if (parameters.rotary_dim) width = *parameters.rotary_dim;
   if (parameters.type == "proportional") width = head_dim;
   const bool is_odd = width % 2 != 0;
+  if (parameters.rotary_dim) odd = OddWidth::refused;  // said outright, not a share cut off
   if (width < 2 || width + (is_odd ? 1 : 0) > head_dim || (is_odd && odd == OddWidth::refused)) {
     fail(ErrorCode::invalid_config,
          "rotary_dim: expected an even number from 2 to head_dim {}, got {}", head_dim, width);
