@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PYTHON = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-python build run test bench format lint clean
+.PHONY: help setup setup-python build run test bench format lint tidy clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ lint: ## Formatting, ruff, layers, file sizes, the bug map; changes nothing
 	@tools/format.sh --check
 	@python3 tools/check_layers.py
 	@python3 tools/bug_map.py --check
+
+tidy: setup $(BUILD_DIR)/build.ninja ## clang-tidy over FILES, by default those of verify/ and cli/; minutes
+	@tools/tidy.sh $(BUILD_DIR) $(FILES)
 
 clean: ## Remove the build folder
 	@rm -rf $(BUILD_DIR)

@@ -84,10 +84,17 @@ def main() -> int:
     q_grad, k_grad = (t.clone().requires_grad_() for t in (q, k))
     x = torch.ones(4, 32, 128, device="cuda", dtype=torch.bfloat16)
     op = torch.ops.ropewalk._rotate_.default
+    op_known = torch.ops.ropewalk._rotate_known_.default._op
     text = plan.text
+    number = plan.numbers_cuda["thd"]
+    no_q, no_k = q[:0], k[:0]
+    # From the inside out: each layer holds the one before it.
     cases = {
         "x.add_(1)": lambda: x.add_(1),
-        "raw operator, in place": lambda: op(q, k, text, -3),
+        "add_ to an empty tensor": lambda: no_q.add_(1),
+        "operator, by number, nothing to launch": lambda: op_known(no_q, no_k, number, 0, None),
+        "operator, by number, in place": lambda: op_known(q, k, number, 0, None),
+        "operator, by text, in place": lambda: op(q, k, text, -3),
         "in place": lambda: ropewalk.rotate_(q, k, plan=plan, layout="thd"),
         "in place, positions": lambda: ropewalk.rotate_(q, k, plan=plan, positions=positions,
                                                         layout="thd"),
@@ -113,7 +120,7 @@ def main() -> int:
             row["target"] = TARGETS[name]
             row["allocated_bytes"], row["output_bytes"] = allocated_bytes(function)
             row |= launches(function)
-        print(f"{name:24} {row['median_us']:7.2f} us  {row['ratio_to_add']:5.2f} x add_", row)
+        print(f"{name:40} {row['median_us']:7.2f} us  {row['ratio_to_add']:5.2f} x add_", row)
     result = {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": "python " + " ".join(sys.argv),

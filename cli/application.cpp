@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "ropewalk/error.h"
+#include "ropewalk/observe.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -19,7 +23,7 @@ namespace {
 void report_error(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   while (!message.empty() && message.back() == ' ') message.pop_back();
-  fmt::print(stderr, "ropewalk: {}\n", message);
+  fmt::print(stderr, "ropewalk: {}\n", printable(message));
 }
 
 void add_subcommands(CLI::App& app, Work& chosen) {
@@ -39,8 +43,14 @@ bool has_subcommand(const CLI::App& app, std::string_view name) {
                      [name](const CLI::App* command) { return command->get_name() == name; });
 }
 
+void log_as_environment_says() {
+  const char* path = std::getenv("ROPEWALK_LOG");
+  if (path != nullptr && *path != '\0') set_call_observer(log_calls_to(path));
+}
+
 int run_work(const Work& work) {
   try {
+    log_as_environment_says();
     const int status = work();
     if (std::fflush(stdout) != 0) {
       report_error("standard output: could not be written");
@@ -65,7 +75,8 @@ int run_work(const Work& work) {
 }  // namespace
 
 int run_application(int argc, char** argv) {
-  if (argc > 1 && is_python_command(argv[1])) return forward_to_python(argc, argv);
+  if (argc > 1 && is_python_command({argv + 1, argv + argc})) return forward_to_python(argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error, not a crash
 
   CLI::App app(
       "Rotary position embeddings: one small error bound at every position, built for the speed of "

@@ -57,6 +57,17 @@ std::vector<measure::Case> plans_of(const BenchAxes& axes) {
   return cases;
 }
 
+/// The product of the sizes must be one that addresses can count.
+void check_sizes(const measure::Case& c) {
+  constexpr __int128 kMost = __int128{1} << 47;
+  const __int128 heads = static_cast<__int128>(c.query_heads) + c.key_heads;
+  const __int128 rows = static_cast<__int128>(c.batch) * c.tokens;
+  require(rows * heads <= kMost && rows * heads * c.plan.head_dim() <= kMost,
+          "--batch, --tokens, --heads, --kv-heads, --head-dim: expected at most 2^47 channels in "
+          "all, got {} × {} × ({} + {}) × {}",
+          c.batch, c.tokens, c.query_heads, c.key_heads, c.plan.head_dim());
+}
+
 }  // namespace
 
 std::vector<measure::Case> cases_of(const BenchAxes& axes) {
@@ -84,17 +95,21 @@ std::vector<measure::Case> cases_of(const BenchAxes& axes) {
   multiply(cases, axes.heads, [](Case& c, std::int64_t heads) { c.query_heads = heads; });
   multiply(cases, axes.key_heads, [](Case& c, std::int64_t heads) { c.key_heads = heads; });
   multiply(cases, axes.tokens, [](Case& c, std::int64_t tokens) { c.tokens = tokens; });
+  for (const Case& c : cases) check_sizes(c);
   return cases;
 }
 
-std::string command_of(const measure::Case& c) {
+std::string command_of(const measure::Case& c, const BenchAxes& axes) {
   std::string command = fmt::format(
       "ropewalk bench --batch {} --tokens {} --heads {} --kv-heads {} --head-dim {} --rotary-dim "
       "{} "
-      "--dtype {} --layout {} --pairing {} --direction {} {} --threads {} --start {}",
+      "--dtype {} --layout {} --pairing {} --direction {} {} --start {}",
       c.batch, c.tokens, c.query_heads, c.key_heads, c.plan.head_dim(), c.plan.rotary_dim(),
       name_of(c.dtype), name_of(c.layout), name_of(c.plan.pairing()), name_of(c.direction),
-      c.in_place ? "--in-place" : "--out-of-place", c.threads, c.start);
+      c.in_place ? "--in-place" : "--out-of-place", c.start);
+  command += axes.device == "cpu" ? fmt::format(" --threads {}", c.threads)
+                                  : fmt::format(" --device {}", axes.device);
+  if (axes.warm) command += " --warm";
   if (!c.kernel.empty()) command += " --kernel " + c.kernel;
   return command;
 }

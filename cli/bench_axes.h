@@ -24,13 +24,15 @@ struct BenchAxes {
   bool out_of_place = false;  ///< neither: both
   std::vector<int> threads{0};
   std::vector<std::string> kernels{""};  ///< "": the best
-  std::int64_t start = 4096;             ///< position 0 would be the identity, which proves nothing
+  std::string device = "cpu";
+  bool warm = false;          ///< on a GPU: data in its L2 cache
+  std::int64_t start = 4096;  ///< position 0 would be the identity, which proves nothing
 };
 
 /// Throws Error(invalid_argument) naming the option of a value that is none.
 [[nodiscard]] std::vector<measure::Case> cases_of(const BenchAxes& axes);
 
 /// The command line that measures this one case again.
-[[nodiscard]] std::string command_of(const measure::Case& c);
+[[nodiscard]] std::string command_of(const measure::Case& c, const BenchAxes& axes);
 
 }  // namespace ropewalk::cli

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <span>
 #include <string_view>
 
 namespace ropewalk::cli {
@@ -20,7 +21,8 @@ void add_convert_pairing(CLI::App& app, Work& chosen);
 
 /// Subcommands that live in the Python package; listed for --help only.
 void add_python_commands(CLI::App& app);
-[[nodiscard]] bool is_python_command(std::string_view name) noexcept;
+/// `words`: the command line after the program's name. `bench` lives in both: its options decide.
+[[nodiscard]] bool is_python_command(std::span<char* const> words) noexcept;
 /// Replaces this process by `python3 -m ropewalk …`; returns only where that is not possible.
 int forward_to_python(int argc, char** argv);
 

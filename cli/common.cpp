@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "cli/list_option.h"
+#include "config/hf_fields.h"
 #include "ropewalk/rotate.h"
 
 namespace ropewalk::cli {
@@ -16,7 +18,31 @@ namespace fs = std::filesystem;
 
 void print_json(const Json& json) {
   // File names may hold bytes that are not UTF-8; they are replaced rather than refused.
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  // JSON leaves DEL and the C1 controls as they are, which terminals obey. They stand in strings.
+  std::string safe;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool c1 = text[i] == '\xc2' && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (c1 || text[i] == '\x7f') {
+      if (c1) ++i;
+      safe += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[i]));
+    } else {
+      safe += text[i];
+    }
+  }
+  fmt::print("{}\n", safe);
+}
+
+std::vector<std::string> pieces_of(const std::string& text) {
+  std::vector<std::string> pieces{""};
+  for (const char c : text) {
+    if (c == ',') {
+      pieces.emplace_back();
+    } else {
+      pieces.back() += c;
+    }
+  }
+  return pieces;
 }
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -79,6 +105,44 @@ void fail_naming(std::string_view option, const Error& error) {
   fail(error.code(), "{}: {}", option, named ? message.substr(colon + 2) : message);
 }
 
+void fail_naming(std::initializer_list<SetBy> options, const Error& error) {
+  const std::string_view message = error.what();
+  for (const auto& [argument, option] : options) {
+    const bool about = message.starts_with(argument) && message.size() > argument.size();
+    if (!about) continue;
+    const std::string_view rest = message.substr(argument.size());
+    if (rest.starts_with(':')) fail(error.code(), "{}{}", option, rest);
+  }
+  throw error;
+}
+
+RopeConfig load_model_config(const std::filesystem::path& path, std::string_view part) {
+  return reading("CONFIG", [&] { return load_config(path, part); });
+}
+
+RotaryPlan plan_from(const RopeConfig& config, const PlanOptions& options) {
+  namespace field = config::field;
+  return naming({{"length", "--length"},
+                 {"layer_type", "--layer-type"},
+                 {"base", field::kRopeTheta},
+                 {"partial_factor", field::kPartialRotaryFactor},
+                 {"max_positions", field::kMaxPositions.front()},
+                 {"original_max_positions", field::kOriginalMaxPositions}},
+                [&] { return make_plan(config, options); });
+}
+
+void add_seconds_option(CLI::App& command, double& seconds) {
+  // CLI::Range lets a NaN pass.
+  const auto usable = [](const std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= 0.001 && value <= 3600.0) return {};
+    return "expected a number from 0.001 to 3600, got " + text;
+  };
+  command.add_option("--seconds", seconds, "Time for each measurement, about")
+      ->check(usable)
+      ->capture_default_str();
+}
+
 void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
   command.add_option("--threads", arguments.threads, "Threads; 0: one per available processor")
       ->check(CLI::Range(0, 4096))
@@ -108,7 +172,8 @@ std::vector<std::string> layer_types_of(const RopeConfig& config) {
 
 fs::path config_folder(const std::string& given) {
   if (!given.empty()) {
-    require(fs::is_directory(given), "--configs: expected a folder, got \"{}\"", given);
+    std::error_code ignored;
+    require(fs::is_directory(given, ignored), "--configs: expected a folder, got \"{}\"", given);
     return given;
   }
   std::error_code ignored;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -49,6 +50,41 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments);
 
 /// Library errors begin with the name of an argument; here the same sentence about an option.
 [[noreturn]] void fail_naming(std::string_view option, const Error& error);
+
+/// An argument of the library and what sets it here: an option, or a key of the config.
+struct SetBy {
+  std::string_view argument;
+  std::string_view option;
+};
+/// Throws `error`, about the option where it begins with one of these arguments.
+[[noreturn]] void fail_naming(std::initializer_list<SetBy> options, const Error& error);
+/// What `body` returns; its errors name options.
+template <class Body>
+auto naming(std::initializer_list<SetBy> options, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    fail_naming(options, error);
+  }
+}
+/// What `body` returns; an Error(io) of it begins with `option`.
+template <class Body>
+auto reading(std::string_view option, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::io) fail_naming(option, error);
+    throw;
+  }
+}
+
+/// load_config and make_plan; errors name CONFIG and the keys of the config.
+[[nodiscard]] RopeConfig load_model_config(const std::filesystem::path& path,
+                                           std::string_view part = {});
+[[nodiscard]] RotaryPlan plan_from(const RopeConfig& config, const PlanOptions& options);
+
+/// --seconds, for one measurement.
+void add_seconds_option(CLI::App& command, double& seconds);
 
 /// --threads and --kernel.
 struct ExecutionArguments {

@@ -205,7 +205,7 @@ void report(const Checkpoint& checkpoint, const Arguments& arguments) {
 }
 
 int convert(const Arguments& arguments) {
-  const RopeConfig config = load_config(arguments.config, arguments.part);
+  const RopeConfig config = load_model_config(arguments.config, arguments.part);
   require(config.rotates, "CONFIG: expected a model with rotary embeddings");
   const Pairing to = pairing_from_name(arguments.to);
   const WeightFinder finder(config, slice_leads(arguments.config));

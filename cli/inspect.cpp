@@ -4,6 +4,7 @@
 #include <memory>
 #include <numbers>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/frequency_note.h"
@@ -32,7 +33,7 @@ std::vector<LayerPlan> plans_of(const RopeConfig& config, const PlanArguments& a
   for (const std::string& type : types) {
     PlanOptions options = plan_options(arguments, config, false);
     options.layer_type = type;
-    RotaryPlan plan = make_plan(config, options);
+    RotaryPlan plan = plan_from(config, options);
     const auto found = config.by_layer_type.find(type);
     std::optional<double> base;
     if (found != config.by_layer_type.end() && found->second) base = found->second->base;
@@ -121,8 +122,8 @@ Json json_of(const RopeConfig& config, const std::vector<LayerPlan>& plans,
 }
 
 void print_words(const RopeConfig& config, const std::vector<std::string>& parts) {
-  fmt::print("{}: {} query heads, {} key heads, {} layers", config.model_type, config.query_heads,
-             config.key_heads, config.layers);
+  fmt::print("{}: {} query heads, {} key heads, {} layers", printable(config.model_type),
+             config.query_heads, config.key_heads, config.layers);
   if (config.max_positions) fmt::print(", {} positions", *config.max_positions);
   const std::vector<bool> rotates = layers_that_rotate(config);
   const auto turning = std::count(rotates.begin(), rotates.end(), true);
@@ -139,7 +140,7 @@ void print_words(const RopeConfig& config, const std::vector<std::string>& parts
 
 void print_words(const LayerPlan& layer) {
   const RotaryPlan& plan = layer.plan;
-  fmt::print("\nLayer type {}: ", layer.type);
+  fmt::print("\nLayer type {}: ", printable(layer.type));
   if (!plan.rotates()) {
     fmt::print("no rotary embedding.\n");
     return;
@@ -153,7 +154,7 @@ void print_words(const LayerPlan& layer) {
     fmt::print("  Multiply the softmax scale by {:.9g}.\n", plan.spec().softmax_multiplier);
   }
   if (const std::string& rule = plan.spec().query_scaling.rule; !rule.empty()) {
-    fmt::print("  Scale queries: {}.\n", rule);
+    fmt::print("  Scale queries: {}.\n", printable(rule));
   }
   fmt::print("  Fingerprint {}.\n\n", plan.fingerprint());
   Table table({{"pair", Align::right},
@@ -174,9 +175,8 @@ void print_words(const LayerPlan& layer) {
 }
 
 int inspect(const Arguments& arguments) {
-  const std::string text = read_config_text(arguments.config);
-  const RopeConfig config = parse_config(text, arguments.plan.part);
-  const std::vector<std::string> parts = rotary_parts(text);
+  const RopeConfig config = load_model_config(arguments.config, arguments.plan.part);
+  const std::vector<std::string> parts = rotary_parts(read_config_text(arguments.config));
   const std::vector<LayerPlan> plans = plans_of(config, arguments.plan);
   if (arguments.json) {
     print_json(json_of(config, plans, parts));

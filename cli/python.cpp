@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -21,10 +23,13 @@ struct PythonCommand {
   const char* description;
 };
 constexpr std::array kCommands{
-    PythonCommand{"plot", "Plot frequencies, angles and errors (not in this version)"},
-    PythonCommand{"profile", "Profile GPU kernels (not in this version)"},
-    PythonCommand{"lab", "The kernel ladder, step by step (not in this version)"},
+    PythonCommand{"plot", "Plot results, errors, frequencies and score decay"},
+    PythonCommand{"profile", "What limits a GPU kernel: counters, traffic, launches"},
+    PythonCommand{"lab", "Experiments on this GPU: l2-illusion, waves, launch"},
 };
+
+/// Options of `bench` that compare with other implementations.
+constexpr std::array<std::string_view, 3> kPeerOptions{"--against", "--fetch", "--list-peers"};
 
 /// Does `python3 -c "import ropewalk"` succeed?
 bool package_imports() {
@@ -52,7 +57,14 @@ void add_python_commands(CLI::App& app) {
   }
 }
 
-bool is_python_command(std::string_view name) noexcept {
+bool is_python_command(std::span<char* const> words) noexcept {
+  if (words.empty()) return false;
+  const std::string_view name = words.front();
+  if (name == "bench") {
+    return std::any_of(words.begin() + 1, words.end(), [](std::string_view word) {
+      return std::ranges::find(kPeerOptions, word.substr(0, word.find('='))) != kPeerOptions.end();
+    });
+  }
   return std::any_of(kCommands.begin(), kCommands.end(),
                      [name](const PythonCommand& command) { return command.name == name; });
 }

@@ -1,162 +1,98 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <system_error>
 
 #include "base/check.h"
+#include "base/safetensors.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/device.h"
-#include "cli/rotate_tensor.h"
-#include "ropewalk/table.h"
+#include "cli/list_option.h"
+#include "cli/progress.h"
+#include "ropewalk/stream.h"
 
 namespace ropewalk::cli {
 namespace {
 
-constexpr std::size_t kCopyChunk = std::size_t{16} << 20;
-
 struct Arguments {
   std::string config;
   std::string input, output;
-  std::vector<std::string> tensors;
-  std::string positions = "0";
-  std::string layout = "bthd";
+  StreamOptions stream;
+  std::string table;
   bool inverse = false;
-  bool fractional = false;
   bool json = false;
   PlanArguments plan;
   ExecutionArguments execution;
   std::string device = "cpu";
 };
 
-/// Why a tensor cannot be rotated; empty where it can.
-std::string obstacle(const SafetensorsEntry& tensor, std::int64_t head_dim) {
-  if (!rotatable_dtype(tensor.dtype)) {
-    return fmt::format("has dtype {}, not F64, F32, F16 or BF16", tensor.dtype);
-  }
-  if (tensor.shape.size() != 3 && tensor.shape.size() != 4) {
-    return fmt::format("has {} dimensions, not 3 or 4", tensor.shape.size());
-  }
-  if (tensor.shape.back() != head_dim) {
-    return fmt::format("has {} channels, but head_dim is {}", tensor.shape.back(), head_dim);
-  }
-  return {};
-}
-
-/// The tensors named, or all that look like q or k.
-std::vector<std::string> tensors_to_rotate(const Arguments& arguments,
-                                           const SafetensorsReader& file, std::int64_t head_dim) {
-  for (const std::string& name : arguments.tensors) {
-    const SafetensorsEntry* tensor = file.find(name);
-    require(tensor != nullptr, "--tensor: {} has no tensor {}", arguments.input, in_quotes(name));
-    const std::string reason = obstacle(*tensor, head_dim);
-    require(reason.empty(), "--tensor: {} {}", in_quotes(name), reason);
-  }
-  if (!arguments.tensors.empty()) return arguments.tensors;
-  std::vector<std::string> names;
-  const bool named_positions = !integer_of(arguments.positions).has_value();
-  for (const SafetensorsEntry& tensor : file.tensors()) {
-    if (named_positions && tensor.name == arguments.positions) continue;
-    if (obstacle(tensor, head_dim).empty()) {
-      names.push_back(tensor.name);
+PieceRotator rotator_on_cuda(Direction direction) {
+  return [direction](const RotaryPlan& plan, const RotaryTable* table, const TensorView& piece,
+                     const Positions& positions) {
+    const std::array rotations{Rotation::in_place(piece)};
+    if (table == nullptr) {
+      rotate_on_cuda(plan, rotations, positions, direction);
+    } else {
+      rotate_on_cuda(*table, rotations, positions, direction);
     }
-  }
-  require(!names.empty(),
-          "--input: {} has no tensor of 3 or 4 dimensions, a floating dtype and {} channels",
-          arguments.input, head_dim);
-  return names;
+  };
 }
 
-class TensorRotator {
- public:
-  TensorRotator(const Arguments& arguments, const RotaryPlan& plan, const SafetensorsReader& file)
-      : arguments_(arguments),
-        plan_(plan),
-        positions_(arguments.positions, arguments.fractional, file),
-        on_cuda_(is_cuda(arguments.device)) {
-    options_.direction = arguments.inverse ? Direction::inverse : Direction::forward;
-    options_.threads = arguments.execution.threads;
-    options_.kernel = arguments.execution.kernel;
-  }
-
-  void rotate_in_place(const SafetensorsEntry& tensor, std::byte* data) const {
-    const TensorView view = view_of(tensor, data, arguments_.layout);
-    const Positions positions = positions_.for_view(view, tensor.name);
-    const std::array rotations{Rotation::in_place(view)};
-    if (plan_.arithmetic() == Arithmetic::exact || !plan_.rotates() || view.elements() == 0) {
-      if (on_cuda_) {
-        rotate_on_cuda(plan_, rotations, positions, options_.direction);
-      } else {
-        rotate(plan_, rotations, positions, options_);
-      }
+/// Progress on a terminal or in dots, and a line wherever memory was short.
+std::function<void(const StreamProgress&)> progress_of(std::optional<Progress>& bar) {
+  constexpr std::uint64_t kUnit = std::uint64_t{1} << 20;
+  return [&bar](const StreamProgress& progress) {
+    if (progress.halved_to > 0) {
+      bar.reset();
+      fmt::print(stderr, "ropewalk: memory is short; going on with pieces of {} bytes\n",
+                 progress.halved_to);
       return;
     }
-    const std::int64_t rows = std::max<std::int64_t>(1, positions_.table_rows(view));
-    const RotaryTable table(plan_, rows, view.dtype);
-    if (on_cuda_) {
-      rotate_on_cuda(table, rotations, positions, options_.direction);
-    } else {
-      rotate(table, rotations, positions, options_);
-    }
-  }
-
- private:
-  const Arguments& arguments_;
-  const RotaryPlan& plan_;
-  PositionSource positions_;
-  bool on_cuda_;
-  RotateOptions options_;
-};
-
-void copy_tensor(const SafetensorsReader& file, const SafetensorsEntry& tensor,
-                 SafetensorsWriter& writer) {
-  std::vector<std::byte> chunk(std::min<std::uint64_t>(kCopyChunk, tensor.bytes));
-  for (std::uint64_t at = 0; at < tensor.bytes; at += chunk.size()) {
-    const auto length = std::min<std::uint64_t>(chunk.size(), tensor.bytes - at);
-    file.read(tensor, at, std::span(chunk).first(length));
-    writer.write(std::span(chunk).first(length));
-  }
+    if (progress.total < 64 * kUnit) return;
+    if (!bar) bar.emplace(static_cast<std::int64_t>(progress.total / kUnit));
+    bar->show(static_cast<std::int64_t>(progress.done / kUnit),
+              fmt::format("MiB, {}", progress.tensor));
+  };
 }
 
-/// A file that cannot be written is failed work, not bad input.
-template <class Body>
-void writing(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::io) throw WorkFailed(error.what());
-    throw;
+/// The library names its options; here they have names of the command line. An output that cannot
+/// be written is failed work, not bad input.
+[[noreturn]] void fail_as_option(const Error& error) {
+  const std::string_view message = error.what();
+  if (error.code() == ErrorCode::io && message.starts_with("output: ")) {
+    throw WorkFailed(fmt::format("--{}", message));
   }
+  fail_naming({{"tensors", "--tensor"},
+               {"positions", "--positions"},
+               {"layout", "--layout"},
+               {"input", "--input"},
+               {"output", "--output"},
+               {"resume", "--resume"},
+               {"chunk_bytes", "--chunk"},
+               {"table_file", "--table"},
+               {"plan", "--arithmetic"}},
+              error);
 }
 
-int rotate_file(const Arguments& arguments) {
-  if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
-  const RopeConfig config = load_config(arguments.config, arguments.plan.part);
-  const RotaryPlan plan = make_plan(config, plan_options(arguments.plan, config, true));
-  const SafetensorsReader file(arguments.input);
-  const auto names = tensors_to_rotate(arguments, file, plan.head_dim());
-  const TensorRotator rotator(arguments, plan, file);
+/// A place where no file can be is wrong usage.
+void check_output(const std::filesystem::path& output) {
+  std::error_code ignored;
+  const std::filesystem::path folder = output.has_parent_path() ? output.parent_path() : ".";
+  require(std::filesystem::is_directory(folder, ignored),
+          "--output: expected a file in a folder that exists, got {}", in_quotes(output.native()));
+  const auto there = std::filesystem::status(output, ignored);
+  require(output.has_filename() &&
+              (!std::filesystem::exists(there) || std::filesystem::is_regular_file(there)),
+          "--output: expected the name of a regular file, got {}", in_quotes(output.native()));
+}
 
-  Json rotated = Json::array();
-  Json copied = Json::array();
-  std::vector<SafetensorsTensor> declared(file.tensors().begin(), file.tensors().end());
-  std::optional<SafetensorsWriter> writer;
-  writing([&] { writer.emplace(arguments.output, declared, file.metadata()); });
-  for (const SafetensorsEntry& tensor : file.tensors()) {
-    if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
-      copied.push_back(tensor.name);
-      copy_tensor(file, tensor, *writer);
-      continue;
-    }
-    std::vector<std::byte> data(tensor.bytes);
-    file.read(tensor, 0, data);
-    rotator.rotate_in_place(tensor, data.data());
-    writing([&] { writer->write(data); });
-    rotated.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}});
-  }
-  writing([&] { writer->commit(); });
-
+void print_result(const Arguments& arguments, const RotaryPlan& plan, const StreamResult& result,
+                  const Json& rotated) {
   if (arguments.json) {
     print_json({{"input", arguments.input},
                 {"output", arguments.output},
@@ -164,11 +100,48 @@ int rotate_file(const Arguments& arguments) {
                 {"plan", to_string(plan)},
                 {"fingerprint", plan.fingerprint()},
                 {"rotated", rotated},
-                {"copied", copied}});
-  } else {
-    fmt::print("{}: {} tensors rotated, {} copied ({})\n", arguments.output, rotated.size(),
-               copied.size(), to_string(plan));
+                {"copied", result.copied},
+                {"bytes", result.bytes},
+                {"resumed_at", result.resumed_at},
+                {"chunk_bytes", result.chunk_bytes}});
+    return;
   }
+  const std::string resumed =
+      result.resumed_at > 0 ? fmt::format(", resumed at byte {}", result.resumed_at) : "";
+  fmt::print("{}: {} tensors rotated, {} copied ({}){}\n", printable(arguments.output),
+             result.rotated.size(), result.copied.size(), to_string(plan), resumed);
+}
+
+int rotate_file(const Arguments& arguments) {
+  if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
+  check_output(arguments.output);
+  const RopeConfig config = load_model_config(arguments.config, arguments.plan.part);
+  const RotaryPlan plan = plan_from(config, plan_options(arguments.plan, config, true));
+  StreamOptions options = arguments.stream;
+  options.direction = arguments.inverse ? Direction::inverse : Direction::forward;
+  options.threads = arguments.execution.threads;
+  options.kernel = arguments.execution.kernel;
+  options.table_file = arguments.table;
+  if (is_cuda(arguments.device)) options.rotator = rotator_on_cuda(options.direction);
+  std::optional<Progress> bar;
+  options.progress = progress_of(bar);
+
+  Json rotated = Json::array();
+  StreamResult result;
+  try {
+    const SafetensorsReader file =
+        reading("--input", [&] { return SafetensorsReader(arguments.input); });
+    result = stream_rotate(plan, arguments.input, arguments.output, options);
+    for (const std::string& name : result.rotated) {
+      const SafetensorsEntry& tensor = file.at(name);
+      rotated.push_back({{"name", name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}});
+    }
+  } catch (const Error& error) {
+    bar.reset();
+    fail_as_option(error);
+  }
+  bar.reset();
+  print_result(arguments, plan, result, rotated);
   return kOk;
 }
 
@@ -184,22 +157,30 @@ void add_rotate(CLI::App& app, Work& chosen) {
       ->add_option("--output", arguments->output,
                    "File to write, whole or not at all; tensors not rotated are copied")
       ->required();
+  add_list(*command, "--tensor", arguments->stream.tensors,
+           "Tensors to rotate; default: all of 3 or 4 dimensions, a floating dtype and head_dim "
+           "channels");
   command
-      ->add_option("--tensor", arguments->tensors,
-                   "Tensors to rotate; default: all of 3 or 4 dimensions, a floating dtype and "
-                   "head_dim channels")
-      ->delimiter(',');
-  command
-      ->add_option("--positions", arguments->positions,
+      ->add_option("--positions", arguments->stream.positions,
                    "Position of the first token, or the name of a tensor of positions in the file: "
                    "(token), (batch, token) or (axes, batch, token)")
       ->capture_default_str();
-  command->add_option("--layout", arguments->layout, "Order of the dimensions")
+  command->add_option("--layout", arguments->stream.layout, "Order of the dimensions")
       ->check(CLI::IsMember({"bthd", "bhtd", "thd"}))
       ->capture_default_str();
-  command->add_flag("--fractional", arguments->fractional,
+  command->add_flag("--fractional", arguments->stream.fractional,
                     "Allow a tensor of float positions (F32 or F64), as vision models have");
   command->add_flag("--inverse", arguments->inverse, "Rotate back");
+  command
+      ->add_option("--chunk", arguments->stream.chunk_bytes,
+                   "Bytes in memory at a time; halved, with a message, where memory is short")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("64MiB");
+  command->add_flag("--resume", arguments->stream.resume,
+                    "Keep OUTPUT.partial and OUTPUT.journal when interrupted, and go on from them");
+  command->add_option("--table", arguments->table,
+                      "For a parity arithmetic: read the table from this file, or make it and save "
+                      "it there");
   add_plan_options(*command, arguments->plan);
   add_execution_options(*command, arguments->execution);
   add_device_option(*command, arguments->device);
@@ -208,7 +189,9 @@ void add_rotate(CLI::App& app, Work& chosen) {
       "Examples:\n"
       "  ropewalk rotate config.json --input qk.safetensors --output rotated.safetensors\n"
       "  ropewalk rotate config.json --input qk.safetensors --output out.safetensors \\\n"
-      "      --tensor q --positions position_ids --layout bhtd --inverse");
+      "      --tensor q --positions position_ids --layout bhtd --inverse\n"
+      "  ropewalk rotate config.json --input large.safetensors --output out.safetensors --resume\n"
+      "Tensors are rotated in chunks, so that files may be larger than memory.");
   command->callback(
       [arguments, &chosen] { chosen = [arguments] { return rotate_file(*arguments); }; });
 }

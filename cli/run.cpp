@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/common.h"
+#include "cli/device.h"
 #include "cli/model_shape.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -22,11 +23,13 @@ struct Arguments {
   bool in_place = false;
   double seconds = 0.1;
   ExecutionArguments execution;
+  std::string device = "all";
   bool json = false;
 };
 
-/// A layer type of a shipped config, before and after the work.
+/// A layer type of a shipped config on one device, before and after the work.
 struct Row {
+  bool on_cuda = false;
   std::string model;
   std::string layer_type;
   RopeConfig config;
@@ -37,7 +40,7 @@ struct Row {
   [[nodiscard]] bool ok() const { return error.empty(); }
 };
 
-std::vector<Row> rows_of(const std::filesystem::path& path) {
+std::vector<Row> rows_of(const std::filesystem::path& path, bool on_cuda) {
   const std::string model = path.stem().string();
   std::vector<Row> rows;
   try {
@@ -45,11 +48,17 @@ std::vector<Row> rows_of(const std::filesystem::path& path) {
     for (const std::string& type : layer_types_of(config)) {
       PlanOptions options;
       options.layer_type = type;
-      rows.push_back(
-          {model, type, config, slice_leads(path), make_plan(config, options), std::nullopt, {}});
+      rows.push_back({on_cuda,
+                      model,
+                      type,
+                      config,
+                      slice_leads(path),
+                      plan_from(config, options),
+                      std::nullopt,
+                      {}});
     }
   } catch (const Error& error) {
-    rows.push_back({model, "", {}, {}, std::nullopt, std::nullopt, error.what()});
+    rows.push_back({on_cuda, model, "", {}, {}, std::nullopt, std::nullopt, error.what()});
   }
   return rows;
 }
@@ -66,7 +75,7 @@ measure::Case case_of(const Row& row, const Arguments& arguments) {
   // The far end of the context: where a wrong angle shows.
   c.start = std::max<std::int64_t>(0, row.config.max_positions.value_or(0) - arguments.tokens);
   c.threads = arguments.execution.threads;
-  c.kernel = arguments.execution.kernel;
+  if (!row.on_cuda) c.kernel = arguments.execution.kernel;
   return c;
 }
 
@@ -75,7 +84,9 @@ void work_on(Row& row, const Arguments& arguments, std::uint64_t seed) {
   measure::TimingOptions timing;
   timing.seconds = arguments.seconds;
   try {
-    row.measurement = measure::measure(case_of(row, arguments), seed, timing);
+    const measure::Case c = case_of(row, arguments);
+    row.measurement =
+        row.on_cuda ? measure_on_cuda(c, seed, timing, false) : measure::measure(c, seed, timing);
     if (!row.measurement->comparison.pass()) row.error = row.measurement->comparison.detail;
   } catch (const Error& error) {
     row.error = error.what();
@@ -84,11 +95,13 @@ void work_on(Row& row, const Arguments& arguments, std::uint64_t seed) {
 
 std::string label(const Row& row) {
   const bool one = row.layer_type.empty() || row.config.by_layer_type.size() <= 1;
-  return one ? row.model : fmt::format("{} {}", row.model, row.layer_type);
+  return printable(one ? row.model : fmt::format("{} {}", row.model, row.layer_type));
 }
 
 Json json_of(const Row& row, const Arguments& arguments) {
-  Json json{{"model", row.model}, {"layer_type", row.layer_type}};
+  Json json{{"device", row.on_cuda ? "cuda" : "cpu"},
+            {"model", row.model},
+            {"layer_type", row.layer_type}};
   if (row.plan) {
     json["rotates"] = row.plan->rotates();
     json["scaling"] = row.plan->spec().scaling;
@@ -106,6 +119,7 @@ Json json_of(const Row& row, const Arguments& arguments) {
     json["start"] = c.start;
     json["dtype"] = name_of(c.dtype);
     json["in_place"] = c.in_place;
+    json["kernel"] = row.measurement->kernel;
     json.update(measurement_json(*row.measurement));
   }
   json["ok"] = row.ok();
@@ -139,7 +153,7 @@ std::vector<std::string> cells_of(const Row& row, const Arguments& arguments) {
   return cells;
 }
 
-void print_text(const std::vector<Row>& rows, const Arguments& arguments) {
+Table table_of(const std::vector<Row>& rows, const Arguments& arguments, bool on_cuda) {
   Table table({{"model"},
                {"scaling"},
                {"pairing"},
@@ -151,15 +165,55 @@ void print_text(const std::vector<Row>& rows, const Arguments& arguments) {
                {"GB/s", Align::right},
                {"of copy", Align::right},
                {"error/bound", Align::right}});
-  for (const Row& row : rows) table.add(cells_of(row, arguments));
-  fmt::print("{}\nkernel {}, {}\n\n{}\n", measure::to_string(measure::machine()),
-             arguments.execution.kernel.empty() ? active_cpu_kernel() : arguments.execution.kernel,
-             arguments.in_place ? "in place, beside a read-modify-write pass over the same bytes"
-                                : "out of place, beside the fastest copy of the same bytes",
-             table.text());
+  for (const Row& row : rows) {
+    if (row.on_cuda == on_cuda) table.add(cells_of(row, arguments));
+  }
+  return table;
+}
+
+void print_text(const std::vector<Row>& rows, const Arguments& arguments) {
+  const char* placement = arguments.in_place
+                              ? "in place, beside a read-modify-write pass over the same bytes"
+                              : "out of place, beside the fastest copy of the same bytes";
+  if (arguments.device != "cuda") {
+    fmt::print(
+        "{}\nkernel {}, {}\n\n{}\n", measure::to_string(measure::machine()),
+        arguments.execution.kernel.empty() ? active_cpu_kernel() : arguments.execution.kernel,
+        placement, table_of(rows, arguments, false).text());
+  }
+  if (arguments.device == "cuda" || (arguments.device == "all" && why_no_cuda().empty())) {
+    fmt::print("{}\n{}; device time of cold data\n\n{}\n", cuda_device_text(), placement,
+               table_of(rows, arguments, true).text());
+  } else if (arguments.device == "all") {
+    fmt::print("No GPU rows: {}.\n", why_no_cuda());
+  }
   for (const Row& row : rows) {
     if (!row.ok()) fmt::print("FAILED {}: {}\n", label(row), row.error);
   }
+}
+
+/// The rows to work on: every config on the CPU, then on the GPU, as asked and possible.
+std::vector<Row> rows_to_do(const Arguments& arguments) {
+  std::vector<Row> rows;
+  const auto add = [&](bool on_cuda) {
+    for (const auto& path : configs_in(config_folder(arguments.configs))) {
+      for (Row& row : rows_of(path, on_cuda)) rows.push_back(std::move(row));
+    }
+  };
+  const bool cuda_asked = is_cuda(arguments.device);
+  if (!cuda_asked) add(false);
+  if (cuda_asked || (arguments.device == "all" && why_no_cuda().empty())) add(true);
+  return rows;
+}
+
+Json machine_of(const std::vector<Row>& rows, const Arguments& arguments) {
+  Json machine = machine_json(measure::machine());
+  if (std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.on_cuda; })) {
+    machine["gpu"] = cuda_device_json();
+  } else if (arguments.device == "all") {
+    machine["no_gpu"] = why_no_cuda();
+  }
+  return machine;
 }
 
 int run_all(const Arguments& arguments) {
@@ -169,10 +223,7 @@ int run_all(const Arguments& arguments) {
   } catch (const Error& error) {
     fail_naming("--dtype", error);
   }
-  std::vector<Row> rows;
-  for (const auto& path : configs_in(config_folder(arguments.configs))) {
-    for (Row& row : rows_of(path)) rows.push_back(std::move(row));
-  }
+  std::vector<Row> rows = rows_to_do(arguments);
   const std::uint64_t seed = verify::fresh_seed();
   {
     Progress progress(static_cast<std::int64_t>(rows.size()));
@@ -187,7 +238,7 @@ int run_all(const Arguments& arguments) {
   if (arguments.json) {
     Json list = Json::array();
     for (const Row& row : rows) list.push_back(json_of(row, arguments));
-    print_json({{"machine", machine_json(measure::machine())},
+    print_json({{"machine", machine_of(rows, arguments)},
                 {"kernel", arguments.execution.kernel.empty() ? std::string(active_cpu_kernel())
                                                               : arguments.execution.kernel},
                 {"seed", seed},
@@ -215,18 +266,18 @@ void add_run(CLI::App& app, Work& chosen) {
   command->add_option("--dtype", arguments->dtype, "Data type of q and k")->capture_default_str();
   command->add_flag("--in-place,!--out-of-place", arguments->in_place,
                     "Overwrite q and k instead of writing new ones");
-  command->add_option("--seconds", arguments->seconds, "Time for each measurement, about")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
+  add_seconds_option(*command, arguments->seconds);
   add_execution_options(*command, arguments->execution);
+  add_device_option(*command, arguments->device, "the CPU, and the GPU where there is one");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(
       "Tokens stand at the far end of the model's context. \"of copy\" is the time of copying the\n"
       "same bytes with the same threads divided by the time of the rotation: 1 is as fast as\n"
-      "copying. Error/bound above 1 is a failure.\n"
+      "copying. Error/bound above 1 is a failure. --threads and --kernel concern the CPU's rows.\n"
       "Examples:\n"
       "  ropewalk run\n"
       "  ropewalk run --tokens 1 --in-place\n"
+      "  ropewalk run --device cuda\n"
       "  ropewalk run --configs my_models --json");
   command->callback([arguments, &chosen] { chosen = [arguments] { return run_all(*arguments); }; });
 }

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/device.h"
+#include "cli/list_option.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "measure/machine.h"
@@ -26,7 +27,9 @@ struct Arguments {
   std::vector<std::string> kernels;
   std::vector<std::string> dtypes;
   std::optional<std::uint64_t> seed;
+  std::string shard;  ///< "N/M"; empty: all
   std::string device = "cpu";
+  int threads = 0;
   bool json = false;
 };
 
@@ -68,6 +71,30 @@ std::vector<std::string> kernels_to_run(const std::vector<std::string>& chosen) 
     return name != "scalar" && std::find(chosen.begin(), chosen.end(), name) == chosen.end();
   });
   return kernels;
+}
+
+/// Part `number` of `parts`, counted from 1.
+struct Shard {
+  std::int64_t number = 1;
+  std::int64_t parts = 1;
+};
+
+Shard shard_of(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t slash = text.find('/');
+  const auto number = integer_of(text.substr(0, slash));
+  const auto parts = slash == std::string::npos ? std::nullopt : integer_of(text.substr(slash + 1));
+  require(number && parts && *number >= 1 && *number <= *parts,
+          "--shard: expected N/M with N from 1 to M, got {}", in_quotes(text));
+  return {*number, *parts};
+}
+
+/// Every parts-th case, so that each part has cases of every kind.
+void keep_shard(std::vector<verify::MatrixCase>& cases, const Shard& shard) {
+  std::int64_t index = 0;
+  std::erase_if(
+      cases, [&](const verify::MatrixCase&) { return index++ % shard.parts != shard.number - 1; });
+  require(!cases.empty(), "--shard: part {} of {} has no case", shard.number, shard.parts);
 }
 
 std::vector<verify::MatrixCase> cases_of(const Arguments& arguments, std::uint64_t seed) {
@@ -127,14 +154,17 @@ int verify_kernels(const Arguments& arguments) {
   const bool on_cuda = is_cuda(arguments.device);
   const std::vector<std::string> kernels =
       on_cuda ? cuda_verify_kernels() : kernels_to_run(arguments.kernels);
-  const auto cases = cases_of(arguments, seed);
+  auto cases = cases_of(arguments, seed);
+  const Shard shard = shard_of(arguments.shard);
+  keep_shard(cases, shard);
   const verify::Backend backend = on_cuda ? cuda_verify_backend() : verify::cpu_backend();
   std::map<Key, Summary> summaries;
   std::vector<std::string> failures;
   {
     Progress progress(static_cast<std::int64_t>(cases.size()));
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      for (const auto& record : verify::run_case(cases[i], backend, kernels)) {
+    const auto add = [&](std::span<const verify::CaseRecord> records, std::int64_t done,
+                         std::int64_t) {
+      for (const auto& record : records) {
         if (!record.pass) failures.push_back(record.detail);
         const bool asked = arguments.kernels.empty() ||
                            std::find(arguments.kernels.begin(), arguments.kernels.end(),
@@ -142,8 +172,9 @@ int verify_kernels(const Arguments& arguments) {
         if (!asked) continue;
         summaries[{record.kernel, record.test_case.dtype, record.test_case.pairing}].add(record);
       }
-      progress.show(static_cast<std::int64_t>(i + 1), verify::to_string(cases[i]));
-    }
+      progress.show(done, verify::to_string(records.front().test_case));
+    };
+    (void)verify::run_cases(cases, backend, kernels, arguments.threads, add);
   }
   for (const auto& [key, summary] : summaries) {
     const Dtype dtype = std::get<1>(key);
@@ -156,6 +187,7 @@ int verify_kernels(const Arguments& arguments) {
     print_json({{"pass", failures.empty()},
                 {"size", arguments.full ? "full" : "quick"},
                 {"seed", seed},
+                {"shard", {{"number", shard.number}, {"parts", shard.parts}}},
                 {"machine", measure::to_string(measure::machine())},
                 {"rows", json_of(summaries)},
                 {"failures", failures}});
@@ -164,6 +196,7 @@ int verify_kernels(const Arguments& arguments) {
     for (std::size_t i = 0; i < std::min(failures.size(), kFailuresShown); ++i) {
       fmt::print("FAILED {}\n", failures[i]);
     }
+    if (shard.parts > 1) fmt::print("Part {} of {}: ", shard.number, shard.parts);
     fmt::print("{} cases, {} failures, seed {}: {}\n", cases.size(), failures.size(), seed,
                failures.empty()
                    ? "every result is within its bound, the same bits from every kernel"
@@ -180,21 +213,26 @@ void add_verify(CLI::App& app, Work& chosen) {
       app.add_subcommand("verify", "Check this machine's kernels against the exact rotation");
   CLI::Option* quick = command->add_flag(
       "--quick", arguments->quick, "Every dtype, pairing and layout, the rest drawn (default)");
-  command->add_flag("--full", arguments->full, "The whole product of cases; minutes")
+  command->add_flag("--full", arguments->full, "The whole product of cases; tens of minutes")
       ->excludes(quick);
-  command->add_option("--kernel", arguments->kernels, "Kernels to verify; default: all supported")
-      ->delimiter(',');
-  command->add_option("--dtype", arguments->dtypes, "Data types to verify; default: all")
-      ->delimiter(',');
+  add_list(*command, "--kernel", arguments->kernels, "Kernels to verify; default: all supported");
+  add_list(*command, "--dtype", arguments->dtypes, "Data types to verify; default: all");
   command->add_option("--seed", arguments->seed, "Seed of the drawn cases; default: a fresh one");
+  command->add_option("--shard", arguments->shard,
+                      "N/M: part N of M of the cases; with one --seed the M parts are the whole");
   add_device_option(*command, arguments->device);
+  command
+      ->add_option("--threads", arguments->threads,
+                   "Cases at a time; 0: one for each available processor")
+      ->check(CLI::Range(0, 4096));
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(
       "Error/bound is the largest error divided by the bound derived for that element; above 1 is\n"
       "a failure. Correctly rounded is the share of outputs nearest to the truth.\n"
       "Examples:\n"
       "  ropewalk verify\n"
-      "  ropewalk verify --full --dtype bfloat16 --kernel avx2");
+      "  ropewalk verify --full --dtype bfloat16 --kernel avx2\n"
+      "  ropewalk verify --full --seed 7 --shard 1/20");
   command->callback(
       [arguments, &chosen] { chosen = [arguments] { return verify_kernels(*arguments); }; });
 }

@@ -2,7 +2,9 @@
 # build is CPU-only and says why. ON builds them for every card since compute capability 7.5; older
 # ones are refused at run time, by name.
 set(ROPEWALK_HAVE_CUDA OFF)
+set(ROPEWALK_NO_CUDA "")  # why not, for people who ask the command line for a GPU
 if(ROPEWALK_CUDA STREQUAL "OFF")
+  set(ROPEWALK_NO_CUDA "it was built with ROPEWALK_CUDA=OFF")
   return()
 endif()
 
@@ -13,10 +15,12 @@ if(NOT CMAKE_CUDA_COMPILER)
     message(FATAL_ERROR "ROPEWALK_CUDA=ON: nvcc was not found; set CMAKE_CUDA_COMPILER")
   endif()
   message(STATUS "nvcc not found: building for the CPU alone")
+  set(ROPEWALK_NO_CUDA "nvcc was not found when it was built")
   return()
 endif()
 if(ROPEWALK_CUDA STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl)
   message(STATUS "nvcc found, but no GPU: building for the CPU alone (ROPEWALK_CUDA=ON builds the kernels)")
+  set(ROPEWALK_NO_CUDA "there was no GPU when it was built")
   return()
 endif()
 

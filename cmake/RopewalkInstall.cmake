@@ -12,6 +12,10 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 install(TARGETS ${ropewalk_installed} EXPORT ropewalkTargets)
 install(DIRECTORY include/ropewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT ropewalkTargets NAMESPACE ropewalk:: DESTINATION ${ROPEWALK_PACKAGE_DIR})
+if(ROPEWALK_HAVE_CUDA)  # apart, so that only those who ask for it need a CUDA toolkit
+  install(TARGETS ropewalk_cuda EXPORT ropewalkCudaTargets)
+  install(EXPORT ropewalkCudaTargets NAMESPACE ropewalk:: DESTINATION ${ROPEWALK_PACKAGE_DIR})
+endif()
 configure_package_config_file(cmake/ropewalkConfig.cmake.in ropewalkConfig.cmake
   INSTALL_DESTINATION ${ROPEWALK_PACKAGE_DIR})
 write_basic_package_version_file(ropewalkConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -5,6 +5,7 @@
 #include "measure/buffer.h"
 #include "measure/check.h"
 #include "measure/copy.h"
+#include "measure/fill.h"
 #include "measure/floor.h"
 #include "measure/machine.h"
 
@@ -47,12 +48,15 @@ Measurement measure(const Case& c, std::uint64_t seed, const TimingOptions& opti
   Measurement result;
   result.bytes = necessary_bytes(shape_of(c), c.in_place);
   result.residence = residence_of(result.bytes, c.threads);
+  result.kernel = c.kernel.empty() ? std::string(active_cpu_kernel()) : c.kernel;
   result.comparison = check(c, workload);
   if (!result.comparison.pass()) return result;
 
   const auto half = static_cast<std::size_t>(result.bytes / 2);
   const Buffer from(c.in_place ? 1 : half);
   const Buffer to(half);
+  fill_normal(from, c.dtype, seed);
+  fill_normal(to, c.dtype, seed);
   std::vector<FloorTask> floors = floor_tasks(c, from, to);
   std::vector<Task> tasks{{[&] { workload.rotate(); }}};
   // In place with an amplitude the numbers grow or shrink with every call, and subnormal ones are

@@ -17,6 +17,7 @@ struct Measurement {
   std::string floor_name;  ///< the fastest copy of the same bytes in the same run
   Timing floor;
   std::string residence;  ///< "L2", "cache" or "memory": where the working set fits
+  std::string kernel;     ///< what rotated: a CPU kernel, or "cuda:" and a launch policy
 
   [[nodiscard]] double gigabytes_per_second() const noexcept {
     return static_cast<double>(bytes) / rotation.median * 1e-9;

@@ -49,10 +49,15 @@ void judge_by_oracle(const Case& c, const Workload& workload, verify::Comparison
 
 }  // namespace
 
-verify::Comparison check(const Case& c, const Workload& workload) {
+verify::Comparison check(const Case& c, const Workload& workload,
+                         const std::function<void()>& rotate) {
   verify::Comparison found;
   workload.reset();
-  workload.rotate();
+  if (rotate) {
+    rotate();
+  } else {
+    workload.rotate();
+  }
   judge_by_oracle(c, workload, found);
 
   std::vector<verify::HostTensor> results;

@@ -5,6 +5,7 @@
 #include "base/cpu_features.h"
 #include "measure/buffer.h"
 #include "measure/copy.h"
+#include "measure/fill.h"
 #include "measure/machine.h"
 
 namespace ropewalk::measure {
@@ -14,6 +15,8 @@ std::vector<Floor> measure_floors(std::int64_t moved_bytes, int threads,
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(2, moved_bytes) / 2);
   const Buffer from(bytes);
   const Buffer to(bytes);
+  fill_normal(from, Dtype::bfloat16, 1);
+  fill_normal(to, Dtype::bfloat16, 1);
   std::vector<Floor> floors;
   std::vector<Task> tasks;
   for (const CopyKind kind : copy_kinds()) {

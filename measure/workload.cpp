@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "verify/random.h"
+#include "measure/fill.h"
 
 namespace ropewalk::measure {
 namespace {
@@ -15,20 +15,6 @@ std::array<std::int64_t, 4> strides_of(Layout layout, std::int64_t tokens, std::
   const std::int64_t batch = tokens * heads * row;
   return layout == Layout::bthd ? std::array<std::int64_t, 4>{batch, heads * row, row, 1}
                                 : std::array<std::int64_t, 4>{batch, row, tokens * row, 1};
-}
-
-/// Random elements are expensive; a block of them is repeated through the buffer.
-void fill_normal(const Buffer& buffer, Dtype dtype, std::uint64_t seed) {
-  constexpr std::int64_t kBlockElements = 65'521;  // prime: no two rows of a head start alike
-  const auto size = static_cast<std::int64_t>(size_of(dtype));
-  const std::int64_t elements = static_cast<std::int64_t>(buffer.size()) / size;
-  const std::int64_t block = std::min(elements, kBlockElements);
-  const TensorView view{buffer.data(), dtype, {1, 1, 1, block}, {block, block, block, 1}};
-  verify::Random(seed).fill(view, verify::Values::normal);
-  const auto block_bytes = static_cast<std::size_t>(block * size);
-  for (std::size_t at = block_bytes; at < buffer.size(); at += block_bytes) {
-    std::memcpy(buffer.data() + at, buffer.data(), std::min(block_bytes, buffer.size() - at));
-  }
 }
 
 /// Positions of several axes as a vision model has them: a quarter text, where all components are
@@ -101,11 +87,20 @@ void Workload::add(std::int64_t heads, std::int64_t lead, std::uint64_t seed) {
   }
 }
 
+std::vector<Workload::Memory> Workload::memory() const {
+  std::vector<Memory> all;
+  for (const Tensor& tensor : tensors_) {
+    all.push_back({case_.in_place ? tensor.out.bytes() : tensor.in.bytes(), tensor.out.bytes()});
+  }
+  return all;
+}
+
 Positions Workload::position_of(std::int64_t token) const noexcept {
   if (position_data_.empty()) return Positions::from_offset(case_.start + token);
   Positions one = positions_;
   one.data = position_data_.data() + token;
   one.count = 1;
+  one.values = -1;
   return one;
 }
 

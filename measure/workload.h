@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,11 @@ class Workload {
   [[nodiscard]] const std::vector<ConstTensorView>& originals() const noexcept {
     return originals_;
   }
+  /// The memory in which the views of one rotation lie; in place both are the memory rotated.
+  struct Memory {
+    std::span<std::byte> in, out;
+  };
+  [[nodiscard]] std::vector<Memory> memory() const;
   [[nodiscard]] const Positions& positions() const noexcept { return positions_; }
   /// The position of one token as positions of a single-token call.
   [[nodiscard]] Positions position_of(std::int64_t token) const noexcept;

@@ -1,14 +1,13 @@
 #include "arguments.h"
 
 #include <fmt/format.h>
-#include <torch/headeronly/core/ScalarType.h>
 
 #include "ropewalk/error.h"
 
 namespace ropewalk::torch_ops {
 namespace {
 
-using torch::headeronly::ScalarType;
+using ScalarType = TensorArgument::ScalarType;
 
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
@@ -17,12 +16,11 @@ void require(bool condition, fmt::format_string<Args...> format, Args&&... args)
   }
 }
 
-void require_device(const StableTensor& tensor, const StableTensor& q, const char* name) {
-  require(tensor.is_cpu() == q.is_cpu() && (q.is_cpu() || tensor.get_device() == q.get_device()),
-          "{}: expected a tensor on the device of q", name);
+void require_device(const TensorArgument& tensor, const TensorArgument& q, const char* name) {
+  require(tensor.is_on_device_of(q), "{}: expected a tensor on the device of q", name);
 }
 
-Positions::Type integer_type(const StableTensor& tensor, const char* name) {
+Positions::Type integer_type(const TensorArgument& tensor, const char* name) {
   switch (tensor.scalar_type()) {
     case ScalarType::Int: return Positions::Type::int32;
     case ScalarType::Long: return Positions::Type::int64;
@@ -31,7 +29,7 @@ Positions::Type integer_type(const StableTensor& tensor, const char* name) {
   throw Error(ErrorCode::invalid_argument, fmt::format("{}: expected int32 or int64", name));
 }
 
-Positions::Type position_type(const StableTensor& positions, bool fractional) {
+Positions::Type position_type(const TensorArgument& positions, bool fractional) {
   const ScalarType type = positions.scalar_type();
   const bool is_float = type == ScalarType::Float || type == ScalarType::Double;
   if (fractional) {
@@ -44,7 +42,7 @@ Positions::Type position_type(const StableTensor& positions, bool fractional) {
 }
 
 /// (token), (batch, token) or (axes, batch, token); a batch of one is broadcast.
-Positions per_token(const StableTensor& tensor, bool fractional, const ConstTensorView& view) {
+Positions per_token(const TensorArgument& tensor, bool fractional, const ConstTensorView& view) {
   const std::int64_t dims = tensor.dim();
   require(dims >= 1 && dims <= 3,
           "positions: expected (token), (batch, token) or (axes, batch, token), got {} dimensions",
@@ -52,7 +50,7 @@ Positions per_token(const StableTensor& tensor, bool fractional, const ConstTens
   Positions positions;
   positions.kind = Positions::Kind::per_token;
   positions.type = position_type(tensor, fractional);
-  positions.data = tensor.const_data_ptr();
+  positions.data = tensor.data();
   positions.count = tensor.size(dims - 1);
   positions.token_stride = tensor.stride(dims - 1);
   require(positions.count == view.size[kToken], "positions: expected one per token ({}), got {}",
@@ -70,24 +68,24 @@ Positions per_token(const StableTensor& tensor, bool fractional, const ConstTens
   return positions;
 }
 
-Positions per_batch(const StableTensor& starts) {
+Positions per_batch(const TensorArgument& starts) {
   require(starts.dim() == 1, "starts: expected one dimension, got {}", starts.dim());
   Positions positions;
   positions.kind = Positions::Kind::per_batch;
   positions.type = integer_type(starts, "starts");
-  positions.data = starts.const_data_ptr();
+  positions.data = starts.data();
   positions.count = starts.size(0);
   positions.batch_stride = starts.stride(0);
   return positions;
 }
 
-Positions packed(const StableTensor& cu_seqlens, const std::optional<StableTensor>& starts) {
+Positions packed(const TensorArgument& cu_seqlens, const OptionalTensor& starts) {
   require(cu_seqlens.dim() == 1 && cu_seqlens.size(0) >= 1 &&
               (cu_seqlens.size(0) == 1 || cu_seqlens.stride(0) == 1),
           "cu_seqlens: expected one contiguous dimension of at least one entry");
   Positions positions;
   positions.kind = Positions::Kind::packed;
-  positions.cu_seqlens = cu_seqlens.const_data_ptr();
+  positions.cu_seqlens = cu_seqlens.data();
   positions.cu_type = integer_type(cu_seqlens, "cu_seqlens");
   positions.sequences = cu_seqlens.size(0) - 1;
   if (starts.has_value()) {
@@ -96,13 +94,13 @@ Positions packed(const StableTensor& cu_seqlens, const std::optional<StableTenso
             "starts: expected one per sequence of cu_seqlens ({}), contiguous",
             positions.sequences);
     positions.type = integer_type(*starts, "starts");
-    positions.data = starts->const_data_ptr();
+    positions.data = starts->data();
     positions.count = positions.sequences;
   }
   return positions;
 }
 
-Dtype dtype_of(const StableTensor& tensor, const char* name) {
+Dtype dtype_of(const TensorArgument& tensor, const char* name) {
   switch (tensor.scalar_type()) {
     case ScalarType::Double: return Dtype::float64;
     case ScalarType::Float: return Dtype::float32;
@@ -114,22 +112,18 @@ Dtype dtype_of(const StableTensor& tensor, const char* name) {
               fmt::format("{}: expected float64, float32, float16 or bfloat16", name));
 }
 
-/// Three dimensions (no batch) or four; `token_dim` is −2 (heads before tokens) or −3.
-TensorView view_of(const StableTensor& tensor, std::int64_t token_dim, const char* name) {
+/// Three dimensions (no batch) or four; `token_dim` is −2 (heads before tokens) or −3. `data` is
+/// the tensor's.
+template <class View, class Data>
+View view_of(const TensorArgument& tensor, Data* data, std::int64_t token_dim, const char* name) {
   const std::int64_t dims = tensor.dim();
   require(dims == 3 || dims == 4, "{}: expected 3 or 4 dimensions, got {}", name, dims);
   require(token_dim == -2 || token_dim == -3, "token_dim: expected -2 or -3, got {}", token_dim);
-  const auto sizes = tensor.sizes();
-  const auto strides = tensor.strides();
-  const auto size = [&](std::int64_t from_end) {
-    return sizes[static_cast<std::size_t>(dims + from_end)];
-  };
-  const auto stride = [&](std::int64_t from_end) {
-    return strides[static_cast<std::size_t>(dims + from_end)];
-  };
+  const auto size = [&](std::int64_t from_end) { return tensor.size(dims + from_end); };
+  const auto stride = [&](std::int64_t from_end) { return tensor.stride(dims + from_end); };
   const std::int64_t head_dim = -5 - token_dim;
-  TensorView view;
-  view.data = const_cast<void*>(tensor.const_data_ptr());
+  View view;
+  view.data = data;
   view.dtype = dtype_of(tensor, name);
   view.size = {dims == 4 ? size(-4) : 1, size(token_dim), size(head_dim), size(-1)};
   view.stride = {dims == 4 ? stride(-4) : 0, stride(token_dim), stride(head_dim), stride(-1)};
@@ -149,16 +143,18 @@ void check_key(const ConstTensorView& q, const ConstTensorView& k, const RotaryP
 
 }  // namespace
 
-CheckedTensors check_tensors(const StableTensor& q, const std::optional<StableTensor>& k,
-                             const StableTensor& q_out, const std::optional<StableTensor>& k_out,
+CheckedTensors check_tensors(const TensorArgument& q, const OptionalTensor& k,
+                             const TensorArgument& q_out, const OptionalTensor& k_out,
                              std::int64_t token_dim, const RotaryPlan& plan) {
   require(k.has_value() == k_out.has_value(), "k, k_out: expected both or neither");
-  const auto rotation_of = [&](const StableTensor& in, const char* in_name, const StableTensor& out,
-                               const char* out_name) {
-    const TensorView view = view_of(in, token_dim, in_name);
-    if (&in == &out) return Rotation::in_place(view);
+  const auto rotation_of = [&](const TensorArgument& in, const char* in_name,
+                               const TensorArgument& out, const char* out_name) {
+    if (&in == &out) {
+      return Rotation::in_place(view_of<TensorView>(in, in.mutable_data(), token_dim, in_name));
+    }
     require_device(out, q, out_name);
-    return Rotation{view, view_of(out, token_dim, out_name)};
+    return Rotation{view_of<ConstTensorView>(in, in.data(), token_dim, in_name),
+                    view_of<TensorView>(out, out.mutable_data(), token_dim, out_name)};
   };
   CheckedTensors tensors;
   tensors.rotations[0] = rotation_of(q, "q", q_out, "q_out");
@@ -175,9 +171,9 @@ CheckedTensors check_tensors(const StableTensor& q, const std::optional<StableTe
   return tensors;
 }
 
-Positions positions_of(const RotateArguments& arguments, const StableTensor& q,
+Positions positions_of(const RotateArguments& arguments, const TensorArgument& q,
                        const ConstTensorView& view) {
-  const auto& [plan, token_dim, start, tokens, starts, cu_seqlens, cos, sin, padding, fractional,
+  const auto& [token_dim, start, tokens, starts, cu_seqlens, cos, sin, padding, fractional,
                inverse] = arguments;
   Positions positions = Positions::from_offset(start);
   if (tokens.has_value()) {
@@ -199,6 +195,12 @@ Positions positions_of(const RotateArguments& arguments, const StableTensor& q,
   }
   positions.padding = padding;
   return positions;
+}
+
+Positions positions_of(std::int64_t start, const OptionalTensor& positions, const TensorArgument& q,
+                       const ConstTensorView& view) {
+  static const OptionalTensor none;
+  return positions_of({-2, start, positions, none, none, none, none, {}, false, false}, q, view);
 }
 
 }  // namespace ropewalk::torch_ops

@@ -3,8 +3,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include "arguments.h"
-#include "plan_argument.h"
+#include "operators.h"
 #include "plan_text.h"
 #include "ropewalk/error.h"
 #include "ropewalk/rotate.h"
@@ -13,8 +12,6 @@
 
 namespace ropewalk::torch_ops {
 namespace {
-
-using OptionalTensor = std::optional<StableTensor>;
 
 /// PyTorch's own thread pool, so that torch.set_num_threads holds and no second pool competes.
 const ParallelFor& parallel_for_of_torch() {
@@ -25,68 +22,46 @@ const ParallelFor& parallel_for_of_torch() {
   return run;
 }
 
-void rotate_into(const StableTensor& q, const OptionalTensor& k, const StableTensor& q_out,
-                 const OptionalTensor& k_out, const RotateArguments& arguments) {
-  const RotaryPlan& plan = cached_plan(arguments.plan);
-  const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, arguments.token_dim, plan);
-  const ConstTensorView& view = tensors.rotations[0].in;
-  const Positions positions = positions_of(arguments, q, view);
-  const RotateOptions options{
-      .direction = arguments.inverse ? Direction::inverse : Direction::forward,
-      .threads = 0,
-      .parallel_for = &parallel_for_of_torch(),
-      .kernel = {}};
-  if (!arguments.cos.has_value()) {
-    rotate(plan, tensors.views(), positions, options);
-  } else if (view.elements() > 0 || tensors.rotations[1].in.elements() > 0) {
-    const UserTable table(plan, *arguments.cos, *arguments.sin, positions, view);
-    rotate(table.table(), tensors.views(), table.positions(), options);
+RotateOptions options_of(Direction direction) {
+  return {
+      .direction = direction, .threads = 0, .parallel_for = &parallel_for_of_torch(), .kernel = {}};
+}
+
+struct CpuKernels {
+  static void rotate(const TensorArgument& q, const OptionalTensor& k, const TensorArgument& q_out,
+                     const OptionalTensor& k_out, std::string_view text,
+                     const RotateArguments& arguments) {
+    if (arguments.cos.has_value() != arguments.sin.has_value()) {
+      throw Error(ErrorCode::invalid_argument, "cos, sin: expected both or neither");
+    }
+    const RotaryPlan& plan = cached_plan(text);
+    const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, arguments.token_dim, plan);
+    const ConstTensorView& view = tensors.rotations[0].in;
+    const Positions positions = positions_of(arguments, q, view);
+    const RotateOptions options =
+        options_of(arguments.inverse ? Direction::inverse : Direction::forward);
+    if (!arguments.cos.has_value()) {
+      ropewalk::rotate(plan, tensors.views(), positions, options);
+    } else if (view.elements() > 0 || tensors.rotations[1].in.elements() > 0) {
+      const UserTable table(plan, *arguments.cos, *arguments.sin, positions, view);
+      ropewalk::rotate(table.table(), tensors.views(), table.positions(), options);
+    }
   }
-}
 
-void check_optional_pairs(const OptionalTensor& a, const OptionalTensor& b, const char* names) {
-  if (a.has_value() != b.has_value()) {
-    throw Error(ErrorCode::invalid_argument, std::string(names) + ": expected both or neither");
+  static void rotate_known(const TensorArgument& q, const OptionalTensor& k,
+                           const TensorArgument& q_out, const OptionalTensor& k_out,
+                           std::int64_t number, std::int64_t start,
+                           const OptionalTensor& positions) {
+    const KnownCall& call = known_calls().at(number);
+    const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, call.token_dim, call.plan);
+    ropewalk::rotate(call.plan, tensors.views(),
+                     positions_of(start, positions, q, tensors.rotations[0].in),
+                     options_of(call.direction));
   }
-}
 
-std::tuple<StableTensor, OptionalTensor> rotate_cpu(
-    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
-    std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
-    const OptionalTensor& starts, const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
-    const OptionalTensor& sin, std::optional<std::int64_t> padding, bool fractional, bool inverse) {
-  check_optional_pairs(cos, sin, "cos, sin");
-  StableTensor q_out = torch::stable::empty_like(q);
-  OptionalTensor k_out;
-  if (k.has_value()) k_out = torch::stable::empty_like(*k);
-  rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
-               fractional, inverse});
-  return {std::move(q_out), std::move(k_out)};
-}
-
-void rotate_inplace_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
-                        std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
-                        const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                        const OptionalTensor& cos, const OptionalTensor& sin,
-                        std::optional<std::int64_t> padding, bool fractional, bool inverse) {
-  check_optional_pairs(cos, sin, "cos, sin");
-  rotate_into(q, k, q, k,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
-               fractional, inverse});
-}
-
-void rotate_out_cpu(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
-                    std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
-                    const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                    const OptionalTensor& cos, const OptionalTensor& sin,
-                    std::optional<std::int64_t> padding, bool fractional, bool inverse,
-                    const StableTensor& q_out, const OptionalTensor& k_out) {
-  check_optional_pairs(cos, sin, "cos, sin");
-  rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
-               fractional, inverse});
-}
+  /// A bad position raises on the CPU.
+  static std::int64_t bad_rows(int, std::string_view, bool) { return 0; }
+};
 
 }  // namespace
 
@@ -97,15 +72,12 @@ STABLE_TORCH_LIBRARY(ropewalk, m) {
   m.def(ROPEWALK_ROTATE_SCHEMA("_rotate"));
   m.def(ROPEWALK_ROTATE_INPLACE_SCHEMA("_rotate_"));
   m.def(ROPEWALK_ROTATE_OUT_SCHEMA("_rotate"));
+  m.def(ROPEWALK_NUMBER_OF_SCHEMA);
+  m.def(ROPEWALK_ROTATE_KNOWN_SCHEMA);
+  m.def(ROPEWALK_ROTATE_KNOWN_INPLACE_SCHEMA);
+  m.def(ROPEWALK_BAD_ROWS_SCHEMA);
 }
 
-STABLE_TORCH_LIBRARY_IMPL(ropewalk, CPU, m) {
-  m.impl("rotate", TORCH_BOX(&rotate_cpu));
-  m.impl("rotate_", TORCH_BOX(&rotate_inplace_cpu));
-  m.impl("rotate.out", TORCH_BOX(&rotate_out_cpu));
-  m.impl("_rotate", TORCH_BOX(&rotate_cpu));
-  m.impl("_rotate_", TORCH_BOX(&rotate_inplace_cpu));
-  m.impl("_rotate.out", TORCH_BOX(&rotate_out_cpu));
-}
+STABLE_TORCH_LIBRARY_IMPL(ropewalk, CPU, m) { Operators<CpuKernels>::implement(m); }
 
 }  // namespace ropewalk::torch_ops

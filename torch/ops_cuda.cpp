@@ -3,18 +3,23 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
 
+#include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
-#include "arguments.h"
-#include "plan_argument.h"
+#include "operators.h"
 #include "plan_text.h"
 #include "ropewalk/cuda.h"
 #include "ropewalk/error.h"
+
+// The name since PyTorch 2.12; before, the same macro without the prefix.
+#if !defined(STABLE_TORCH_ERROR_CODE_CHECK)
+#define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
+#endif
 
 // PyTorch's header declares it only for builds that define USE_CUDA.
 extern "C" AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_index,
@@ -22,8 +27,6 @@ extern "C" AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_inde
 
 namespace ropewalk::torch_ops {
 namespace {
-
-using OptionalTensor = std::optional<StableTensor>;
 
 cuda::Stream current_stream(int device) {
   void* stream = nullptr;
@@ -64,69 +67,108 @@ const cuda::DevicePlan& device_plan(std::string_view text, int device, cuda::Str
   return *last;
 }
 
-void rotate_into(const StableTensor& q, const OptionalTensor& k, const StableTensor& q_out,
-                 const OptionalTensor& k_out, const RotateArguments& arguments) {
-  if (arguments.cos.has_value() || arguments.sin.has_value()) {
-    throw Error(ErrorCode::unsupported,
-                "cos, sin: tables are not read by the CUDA operators; call ropewalk.rotate");
+/// The same by number.
+const cuda::DevicePlan& device_plan(std::int64_t number, const KnownCall& call, int device,
+                                    cuda::Stream stream) {
+  constexpr int kDevices = 16;  // of one host; further ones take the way by text
+  static std::array<std::array<std::atomic<const cuda::DevicePlan*>, kDevices>,
+                    KnownCalls::kCapacity>
+      plans{};
+  if (device >= kDevices) return device_plan(call.text, device, stream);
+  auto& known = plans[static_cast<std::size_t>(number - 1)][static_cast<std::size_t>(device)];
+  const cuda::DevicePlan* plan = known.load(std::memory_order_acquire);
+  if (plan == nullptr) {
+    plan = &device_plan(call.text, device, stream);
+    known.store(plan, std::memory_order_release);
   }
+  return *plan;
+}
+
+/// The caller's table, which the kernel reads where it lies.
+cuda::DeviceAngles angles_of(const RotateArguments& arguments, const RotaryPlan& plan,
+                             const TensorArgument& q, Dtype dtype) {
+  const bool is_double = dtype == Dtype::float64 || plan.arithmetic() == Arithmetic::parity_p4;
+  const auto check = [&](const TensorArgument& table, const char* name) {
+    using ScalarType = TensorArgument::ScalarType;
+    const std::int64_t pairs = plan.pairs();
+    if (!table.is_on_device_of(q) || table.dim() != 2 || table.size(1) != pairs ||
+        table.stride(1) != 1 || table.stride(0) != pairs ||
+        table.scalar_type() != (is_double ? ScalarType::Double : ScalarType::Float)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: expected (rows, {}), contiguous, {}, on the device of q; "
+                              "ropewalk.rotate prepares other tables",
+                              name, pairs, is_double ? "float64" : "float32"));
+    }
+  };
+  check(*arguments.cos, "cos");
+  check(*arguments.sin, "sin");
+  if (arguments.cos->size(0) != arguments.sin->size(0)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("sin: expected {} rows as cos has, got {}", arguments.cos->size(0),
+                            arguments.sin->size(0)));
+  }
+  return {arguments.cos->data(), arguments.sin->data(), arguments.cos->size(0), is_double};
+}
+
+int device_of(const TensorArgument& q) {
   if (!q.is_cuda()) throw Error(ErrorCode::invalid_argument, "q: expected a CUDA tensor");
-  const int device = q.get_device();
-  const cuda::Stream stream = current_stream(device);
-  const cuda::DevicePlan& plan = device_plan(arguments.plan, device, stream);
-  const CheckedTensors tensors =
-      check_tensors(q, k, q_out, k_out, arguments.token_dim, plan.plan());
+  return q.device();
+}
+
+cuda::Options options_of(Direction direction) {
   cuda::Options options;
-  options.direction = arguments.inverse ? Direction::inverse : Direction::forward;
-  cuda::rotate(plan, tensors.views(), positions_of(arguments, q, tensors.rotations[0].in), stream,
-               options);
+  options.direction = direction;
+  return options;
 }
 
-std::tuple<StableTensor, OptionalTensor> rotate_cuda(
-    const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
-    std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
-    const OptionalTensor& starts, const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
-    const OptionalTensor& sin, std::optional<std::int64_t> padding, bool fractional, bool inverse) {
-  StableTensor q_out = torch::stable::empty_like(q);
-  OptionalTensor k_out;
-  if (k.has_value()) k_out = torch::stable::empty_like(*k);
-  rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
-               fractional, inverse});
-  return {std::move(q_out), std::move(k_out)};
-}
+struct CudaKernels {
+  static void rotate(const TensorArgument& q, const OptionalTensor& k, const TensorArgument& q_out,
+                     const OptionalTensor& k_out, std::string_view text,
+                     const RotateArguments& arguments) {
+    if (arguments.cos.has_value() != arguments.sin.has_value()) {
+      throw Error(ErrorCode::invalid_argument, "cos, sin: expected both or neither");
+    }
+    const int device = device_of(q);
+    const cuda::Stream stream = current_stream(device);
+    const cuda::DevicePlan& plan = device_plan(text, device, stream);
+    const CheckedTensors tensors =
+        check_tensors(q, k, q_out, k_out, arguments.token_dim, plan.plan());
+    const ConstTensorView& view = tensors.rotations[0].in;
+    const Positions positions = positions_of(arguments, q, view);
+    const cuda::Options options =
+        options_of(arguments.inverse ? Direction::inverse : Direction::forward);
+    if (arguments.cos.has_value()) {
+      const cuda::DeviceAngles angles = angles_of(arguments, plan.plan(), q, view.dtype);
+      cuda::rotate(plan, angles, tensors.views(), positions, stream, options);
+    } else {
+      cuda::rotate(plan, tensors.views(), positions, stream, options);
+    }
+  }
 
-void rotate_inplace_cuda(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
-                         std::int64_t token_dim, std::int64_t start,
-                         const OptionalTensor& positions, const OptionalTensor& starts,
-                         const OptionalTensor& cu_seqlens, const OptionalTensor& cos,
-                         const OptionalTensor& sin, std::optional<std::int64_t> padding,
-                         bool fractional, bool inverse) {
-  rotate_into(q, k, q, k,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
-               fractional, inverse});
-}
+  static void rotate_known(const TensorArgument& q, const OptionalTensor& k,
+                           const TensorArgument& q_out, const OptionalTensor& k_out,
+                           std::int64_t number, std::int64_t start,
+                           const OptionalTensor& positions) {
+    const KnownCall& call = known_calls().at(number);
+    const int device = device_of(q);
+    const cuda::Stream stream = current_stream(device);
+    const cuda::DevicePlan& plan = device_plan(number, call, device, stream);
+    const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, call.token_dim, plan.plan());
+    cuda::rotate(plan, tensors.views(), positions_of(start, positions, q, tensors.rotations[0].in),
+                 stream, options_of(call.direction));
+  }
 
-void rotate_out_cuda(const StableTensor& q, const OptionalTensor& k, const PlanArgument& plan,
-                     std::int64_t token_dim, std::int64_t start, const OptionalTensor& positions,
-                     const OptionalTensor& starts, const OptionalTensor& cu_seqlens,
-                     const OptionalTensor& cos, const OptionalTensor& sin,
-                     std::optional<std::int64_t> padding, bool fractional, bool inverse,
-                     const StableTensor& q_out, const OptionalTensor& k_out) {
-  rotate_into(q, k, q_out, k_out,
-              {plan.text(), token_dim, start, positions, starts, cu_seqlens, cos, sin, padding,
-               fractional, inverse});
-}
+  static std::int64_t bad_rows(int device, std::string_view text, bool reset) {
+    const cuda::Stream stream = current_stream(device);
+    const cuda::DevicePlan& plan = device_plan(text, device, stream);
+    const auto count = static_cast<std::int64_t>(plan.bad_rows(stream));
+    if (reset) plan.reset_bad_rows(stream);
+    return count;
+  }
+};
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_IMPL(ropewalk, CUDA, m) {
-  m.impl("rotate", TORCH_BOX(&rotate_cuda));
-  m.impl("rotate_", TORCH_BOX(&rotate_inplace_cuda));
-  m.impl("rotate.out", TORCH_BOX(&rotate_out_cuda));
-  m.impl("_rotate", TORCH_BOX(&rotate_cuda));
-  m.impl("_rotate_", TORCH_BOX(&rotate_inplace_cuda));
-  m.impl("_rotate.out", TORCH_BOX(&rotate_out_cuda));
-}
+STABLE_TORCH_LIBRARY_IMPL(ropewalk, CUDA, m) { Operators<CudaKernels>::implement(m); }
 
 }  // namespace ropewalk::torch_ops

@@ -7,6 +7,11 @@
 #include <string_view>
 #include <utility>
 
+// The name since PyTorch 2.12; before, the same macro without the prefix.
+#if !defined(STABLE_TORCH_ERROR_CODE_CHECK)
+#define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
+#endif
+
 namespace ropewalk::torch_ops {
 
 class PlanArgument {

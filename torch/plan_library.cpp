@@ -1,7 +1,6 @@
 // Plans for the Python package, as a C interface without PyTorch (python/ropewalk/plans.py loads it
 // with ctypes), so that plans and the reference work where the operators cannot be loaded.
 #include <cstdint>
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "plan_text.h"
+#include "python_result.h"
 #include "ropewalk/config.h"
 #include "ropewalk/error.h"
 #include "ropewalk/export.h"
@@ -16,23 +16,7 @@
 namespace {
 
 using namespace ropewalk;
-
-thread_local std::string result;
-
-/// Runs make() and keeps its text; returns 0 or the error's code, the text then being the message.
-template <class Make>
-int keep(Make&& make) noexcept {
-  try {
-    result = make();
-    return 0;
-  } catch (const Error& error) {
-    result = error.what();
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    result = error.what();
-    return -1;
-  }
-}
+using python::keep;
 
 std::string facts_of(const RotaryPlan& plan) {
   return nlohmann::json{{"fingerprint", plan.fingerprint()},
@@ -71,7 +55,7 @@ std::string facts_of(const RopeConfig& config, const std::vector<std::string>& p
 extern "C" {
 
 /// The text of the last call on this thread: the answer, or the message of the failure.
-ROPEWALK_API const char* ropewalk_python_text() { return result.c_str(); }
+ROPEWALK_API const char* ropewalk_python_text() { return python::result().c_str(); }
 
 ROPEWALK_API int ropewalk_python_make_plan(std::int64_t head_dim, double base,
                                            std::int64_t rotary_dim, std::int64_t offset,
@@ -122,6 +106,11 @@ ROPEWALK_API int ropewalk_python_config_facts(const char* json, const char* part
 /// Validates a plan's text and writes it in the one form that equal plans share.
 ROPEWALK_API int ropewalk_python_normalise_plan(const char* text) {
   return keep([&] { return torch_ops::normalised_text(text); });
+}
+
+/// The text of relative_plan.
+ROPEWALK_API int ropewalk_python_relative_plan(const char* text) {
+  return keep([&] { return torch_ops::text_of(relative_plan(torch_ops::plan_from_text(text))); });
 }
 
 /// JSON: fingerprint, description, frequencies, model_frequencies and axis of a plan.

@@ -14,3 +14,15 @@
 #define ROPEWALK_ROTATE_OUT_SCHEMA(name)                 \
   name ".out(Tensor q, Tensor? k, " ROPEWALK_ROTATE_TAIL \
        ", *, Tensor(a!) q_out, Tensor(b!)? k_out=None) -> ()"
+
+// Eager calls of the package itself, where plan, token_dim and direction are said by a number
+// (known_calls.h). The first tensor of _number_of and _bad_rows only says which library answers.
+#define ROPEWALK_NUMBER_OF_SCHEMA \
+  "_number_of(Tensor like, str plan, int token_dim, bool inverse) -> int"
+#define ROPEWALK_ROTATE_KNOWN_SCHEMA                                            \
+  "_rotate_known(Tensor q, Tensor? k, int number, int start, Tensor? positions" \
+  ") -> (Tensor, Tensor?)"
+#define ROPEWALK_ROTATE_KNOWN_INPLACE_SCHEMA                                               \
+  "_rotate_known_(Tensor(a!) q, Tensor(b!)? k, int number, int start, Tensor? positions) " \
+  "-> ()"
+#define ROPEWALK_BAD_ROWS_SCHEMA "_bad_rows(Tensor like, str plan, bool reset) -> int"

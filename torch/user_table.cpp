@@ -1,7 +1,6 @@
 #include "user_table.h"
 
 #include <fmt/format.h>
-#include <torch/headeronly/core/ScalarType.h>
 #include <torch/headeronly/util/BFloat16.h>
 #include <torch/headeronly/util/Half.h>
 
@@ -13,7 +12,7 @@
 namespace ropewalk::torch_ops {
 namespace {
 
-using torch::headeronly::ScalarType;
+using ScalarType = TensorArgument::ScalarType;
 
 constexpr std::int64_t kPadded = -1;  // the position of a padding row, which has no table row
 
@@ -103,9 +102,9 @@ Copies copies_of(Pairing pairing, std::int64_t pair, std::int64_t pairs) {
 }
 
 template <class Source, class Real>
-void gather_as(const StableTensor& tensor, const RotaryPlan& plan,
+void gather_as(const TensorArgument& tensor, const RotaryPlan& plan,
                std::span<const std::int64_t> rows, const char* name, std::vector<Real>& out) {
-  const auto* data = static_cast<const Source*>(tensor.const_data_ptr());
+  const auto* data = static_cast<const Source*>(tensor.data());
   const std::int64_t pairs = plan.pairs();
   const bool doubled = tensor.size(1) == 2 * pairs;
   const std::int64_t step = tensor.stride(1);
@@ -128,7 +127,7 @@ void gather_as(const StableTensor& tensor, const RotaryPlan& plan,
 }
 
 template <class Real>
-std::vector<Real> gather(const StableTensor& tensor, const RotaryPlan& plan,
+std::vector<Real> gather(const TensorArgument& tensor, const RotaryPlan& plan,
                          std::span<const std::int64_t> rows, const char* name) {
   std::vector<Real> out(rows.size() * static_cast<std::size_t>(plan.pairs()));
   switch (tensor.scalar_type()) {
@@ -143,7 +142,7 @@ std::vector<Real> gather(const StableTensor& tensor, const RotaryPlan& plan,
   return out;
 }
 
-void check_shape(const StableTensor& tensor, const RotaryPlan& plan, const char* name) {
+void check_shape(const TensorArgument& tensor, const RotaryPlan& plan, const char* name) {
   if (tensor.dim() != 2 || tensor.size(0) < 1 ||
       (tensor.size(1) != plan.pairs() && tensor.size(1) != plan.rotary_dim())) {
     refuse(
@@ -153,7 +152,7 @@ void check_shape(const StableTensor& tensor, const RotaryPlan& plan, const char*
   if (!tensor.is_cpu()) refuse(fmt::format("{}: expected a tensor on the device of q", name));
 }
 
-RotaryTable make_table(const RotaryPlan& plan, const StableTensor& cos, const StableTensor& sin,
+RotaryTable make_table(const RotaryPlan& plan, const TensorArgument& cos, const TensorArgument& sin,
                        std::span<const std::int64_t> rows, Dtype dtype) {
   if (dtype == Dtype::float64) {
     return {plan, std::span<const double>(gather<double>(cos, plan, rows, "cos")),
@@ -168,8 +167,8 @@ bool differs_by_batch(const Positions& p) {
          (p.kind == Positions::Kind::per_token && p.batch_stride != 0);
 }
 
-std::vector<std::int64_t> checked_rows(const RotaryPlan& plan, const StableTensor& cos,
-                                       const StableTensor& sin, const Positions& positions,
+std::vector<std::int64_t> checked_rows(const RotaryPlan& plan, const TensorArgument& cos,
+                                       const TensorArgument& sin, const Positions& positions,
                                        const ConstTensorView& view) {
   check_shape(cos, plan, "cos");
   check_shape(sin, plan, "sin");
@@ -183,7 +182,7 @@ std::vector<std::int64_t> checked_rows(const RotaryPlan& plan, const StableTenso
 
 }  // namespace
 
-UserTable::UserTable(const RotaryPlan& plan, const StableTensor& cos, const StableTensor& sin,
+UserTable::UserTable(const RotaryPlan& plan, const TensorArgument& cos, const TensorArgument& sin,
                      const Positions& positions, const ConstTensorView& view)
     : per_batch_(differs_by_batch(positions)),
       tokens_(view.size[kToken]),

@@ -17,7 +17,7 @@ class UserTable {
   /// plan's pairing, of any floating dtype; amplitude included. Throws Error(bad_position) for a
   /// position outside [0, rows) and Error(invalid_argument) for a wrong shape, or for a row that
   /// is read whose two copies of a value differ.
-  UserTable(const RotaryPlan& plan, const StableTensor& cos, const StableTensor& sin,
+  UserTable(const RotaryPlan& plan, const TensorArgument& cos, const TensorArgument& sin,
             const Positions& positions, const ConstTensorView& view);
 
   [[nodiscard]] const RotaryTable& table() const noexcept { return table_; }

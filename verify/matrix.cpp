@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
+#include <iterator>
+#include <mutex>
+#include <thread>
 
 #include "verify/compare.h"
 
@@ -97,18 +101,46 @@ std::vector<CaseRecord> run_case(const MatrixCase& c, const Backend& backend,
   return records;
 }
 
-std::vector<CaseRecord> run_matrix(const Backend& backend, const MatrixOptions& options) {
-  const std::vector<MatrixCase> cases = matrix_cases(options.size, options.seed);
-  std::vector<CaseRecord> all;
-  all.reserve(cases.size() * options.kernels.size());
+std::vector<CaseRecord> run_cases(std::span<const MatrixCase> cases, const Backend& backend,
+                                  std::span<const std::string> kernels, int threads,
+                                  const MatrixProgress& progress) {
+  std::vector<std::vector<CaseRecord>> records(cases.size());
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
   std::int64_t done = 0;
-  for (const MatrixCase& c : cases) {
-    std::vector<CaseRecord> records = run_case(c, backend, options.kernels);
-    ++done;
-    if (options.progress) options.progress(records, done, static_cast<std::int64_t>(cases.size()));
-    std::move(records.begin(), records.end(), std::back_inserter(all));
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < cases.size(); i = next++) {
+        records[i] = run_case(cases[i], backend, kernels);
+        const std::lock_guard lock(mutex);
+        ++done;
+        if (progress) progress(records[i], done, static_cast<std::int64_t>(cases.size()));
+      }
+    } catch (...) {
+      next = cases.size();
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+  {
+    std::vector<std::jthread> helpers;
+    for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+  std::vector<CaseRecord> all;
+  all.reserve(cases.size() * kernels.size());
+  for (std::vector<CaseRecord>& of_case : records) {
+    std::move(of_case.begin(), of_case.end(), std::back_inserter(all));
   }
   return all;
+}
+
+std::vector<CaseRecord> run_matrix(const Backend& backend, const MatrixOptions& options) {
+  return run_cases(matrix_cases(options.size, options.seed), backend, options.kernels,
+                   options.threads, options.progress);
 }
 
 Backend cpu_backend() {

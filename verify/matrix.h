@@ -80,12 +80,24 @@ using Backend = std::function<void(const RotaryPlan&, std::span<const Rotation>,
 [[nodiscard]] std::vector<CaseRecord> run_case(const MatrixCase&, const Backend&,
                                                std::span<const std::string> kernels);
 
+/// Called with a case's records, how many cases are done and how many there are; one call at a
+/// time.
+using MatrixProgress =
+    std::function<void(std::span<const CaseRecord>, std::int64_t done, std::int64_t total)>;
+
+/// Runs cases on `threads` threads (0: one per processor), each case on one of them: the oracle,
+/// which takes nearly all of the time, runs beside itself. Records in the order of the cases.
+/// What a case throws besides a failure of the backend is thrown again.
+std::vector<CaseRecord> run_cases(std::span<const MatrixCase> cases, const Backend& backend,
+                                  std::span<const std::string> kernels, int threads,
+                                  const MatrixProgress& progress = {});
+
 struct MatrixOptions {
   MatrixSize size = MatrixSize::quick;
   std::vector<std::string> kernels;  ///< the first is the reference for bits
   std::uint64_t seed = 0;
-  /// Called after each case with its records, the cases done and their number.
-  std::function<void(std::span<const CaseRecord>, std::int64_t done, std::int64_t total)> progress;
+  int threads = 0;
+  MatrixProgress progress;
 };
 [[nodiscard]] std::vector<CaseRecord> run_matrix(const Backend&, const MatrixOptions&);
 

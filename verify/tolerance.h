@@ -11,6 +11,12 @@ namespace ropewalk::verify {
 inline constexpr double kTrigError32 = 7.5e-8;  ///< float32, float16 and bfloat16 data
 inline constexpr double kTrigError64 = 4e-16;   ///< float64 data
 
+/// The float32 polynomials of src/phase/sincos.h alone, at the exact phase within 1/8 turn of a
+/// quadrant's middle: the largest errors over all 2^32 remainders (tools/check_sincos.cpp). Over a
+/// whole turn cosines and sines come from either.
+inline constexpr double kPolynomialCos32 = 6.20e-8;
+inline constexpr double kPolynomialSin32 = 5.73e-8;
+
 [[nodiscard]] constexpr double trig_error(Dtype dtype) noexcept {
   return dtype == Dtype::float64 ? kTrigError64 : kTrigError32;
 }
@@ -103,6 +109,12 @@ struct ExactElement {
 /// is good to one unit in the last place counts as two.
 [[nodiscard]] inline double roundings(Dtype dtype, int count) noexcept {
   return count * static_cast<double>(unit_roundoff(dtype));
+}
+
+/// The relative error of log and sqrt of src/plan/extended.h, and with an argument of exp (for pow
+/// exponent · log base) that of exp and pow: an argument of 106 bits makes exp uncertain by itself.
+[[nodiscard]] constexpr double extended_error(double exp_argument = 0) noexcept {
+  return (1 + (exp_argument < 0 ? -exp_argument : exp_argument)) * 0x1p-98;
 }
 
 /// How far the oracle's own cosines and sines may be from identities that the true ones fulfil.

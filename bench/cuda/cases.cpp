@@ -166,6 +166,11 @@ void add_decode(List& list) {
       list.add("pdl", {.in_place = in_place, .tokens = tokens, .warm = true, .programmatic = true});
     }
   }
+  for (const std::int64_t tokens : {1, 8, 64, 256}) {
+    for (const bool in_place : {false, true}) {
+      list.add("triple", {.in_place = in_place, .tokens = tokens, .warm = true, .triple = true});
+    }
+  }
   for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
     for (const std::int64_t tokens : {8, 256})
       list.add("decode", {.dtype = dtype, .tokens = tokens});

@@ -1,4 +1,4 @@
-// cuda_bench --out FILE [--filter TEXT]… [--policies] [--rounds N]
+// cuda_bench --out FILE [--filter TEXT]… [--policies] [--rounds N] [--profile]
 // Rotations beside the floors of the same run, verified before they are timed. One JSON row a case.
 #include <fmt/format.h>
 
@@ -7,56 +7,44 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <stdexcept>
+#include <optional>
 
 #include "bench/cuda/cases.h"
-#include "bench/cuda/chain.h"
-#include "bench/cuda/floors.h"
+#include "bench/cuda/profile.h"
+#include "bench/cuda/run_case.h"
+#include "bench/cuda/triple.h"
 #include "measure/machine.h"
-#include "ropewalk/error.h"
+#include "verify/cuda/device_values.h"
 
 namespace ropewalk::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using verify::must;
+
+constexpr const char* kUsage =
+    "usage: cuda_bench --out FILE [--filter TEXT]... [--policies] [--rounds N]\n"
+    "       cuda_bench --out FILE [--filter TEXT]... --profile\n"
+    "\n"
+    "Rotates on the first GPU beside copies of the same bytes; every case is verified first.\n"
+    "  --out FILE     the rows, one JSON object a line; with --profile the launches, a line each\n"
+    "  --filter TEXT  only cases whose name contains TEXT, or ends in it where TEXT ends in $\n"
+    "                 (several: any of them)\n"
+    "  --policies     time every launch policy that can take a case\n"
+    "  --rounds N     rounds of measurement (default 5)\n"
+    "  --profile      one launch a case between cudaProfilerStart and cudaProfilerStop, for\n"
+    "                 ncu --profile-from-start off; nothing is timed\n";
 
 struct Arguments {
   std::string out;
   std::vector<std::string> filters;
-  bool policies = false;  ///< every policy that can take a case
-  int rounds = 5;
+  RunOptions run;
+  bool profile = false;
 };
 
 constexpr std::int64_t kPoolBytes = std::int64_t{2700} << 20;
-
-int fill_kind(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::bfloat16: return 0;
-    case Dtype::float16: return 1;
-    case Dtype::float32: return 2;
-    case Dtype::float64: return 3;
-  }
-  return 0;
-}
-
-/// About two milliseconds a chain, at most 400 launches.
-int nodes_of(const Case& c) {
-  const double microseconds = 1.0 + static_cast<double>(necessary_bytes(c)) / 4.2e6;
-  return std::clamp(static_cast<int>(2000.0 / microseconds), 3, 400);
-}
-
-std::string_view name_of_where(Where where) {
-  switch (where) {
-    case Where::offset: return "offset";
-    case Where::tokens64: return "int64 per token";
-    case Where::tokens32: return "int32 per token";
-    case Where::batch_offsets: return "int64 per batch row";
-    case Where::packed: return "cu_seqlens";
-    case Where::axes3: return "int64 per token, three axes";
-  }
-  return "?";
-}
+// Two sets of the largest case that a profile is worth: a profiler saves and restores memory.
+constexpr std::int64_t kProfilePoolBytes = std::int64_t{1400} << 20;
 
 Json machine_row(const Arguments& arguments, const std::string& command) {
   int driver = 0;
@@ -77,134 +65,52 @@ Json machine_row(const Arguments& arguments, const std::string& command) {
           {"ropewalk", measure::machine().version},
           {"commit", measure::machine().commit},
           {"command", command},
-          {"rounds", arguments.rounds}};
+          {"rounds", arguments.run.rounds}};
 }
 
-/// Policies that can take the case, beside the chosen one.
-std::vector<std::string> possible_policies(const Workload& work, const Case& c) {
-  std::vector<std::string> possible;
-  for (const std::string& name : cuda::policy_names()) {
-    try {
-      (void)cuda::policy_for(work.plan(), work.rotations(0), work.positions(0),
-                             {.direction = c.direction, .policy = name});
-      possible.push_back(name);
-    } catch (const Error&) {
-      continue;
-    }
-  }
-  return possible;
-}
-
-std::vector<Candidate> candidates_of(const Workload& work, const Case& c, bool policies) {
-  std::vector<Candidate> candidates;
-  candidates.push_back({"rotate", [&work](int node, cudaStream_t s) { work.rotate(node, s); }});
-  for (const FloorKernel& floor : floor_kernels()) {
-    if (floor.in_place != c.in_place) continue;
-    candidates.push_back({std::string(floor.name), [&work, &floor, &c](int node, cudaStream_t s) {
-                            launch_floor(floor, work.in(node),
-                                         c.in_place ? work.in(node) : work.out(node),
-                                         work.copy_bytes(), s, c.programmatic);
-                          }});
-  }
-  if (policies) {
-    for (const std::string& name : possible_policies(work, c)) {
-      candidates.push_back({"policy " + name, [&work, name](int node, cudaStream_t s) {
-                              work.rotate(node, s, name);
-                            }});
-    }
-  }
-  return candidates;
-}
-
-Json run_case(const Case& c, const Pools& pools, std::int64_t l2, ChainTimer& timer,
-              const Arguments& arguments) {
-  const Workload work(c, pools, l2);
-  const std::string policy = cuda::policy_for(work.plan(), work.rotations(0), work.positions(0),
-                                              {.direction = c.direction});
-  if (const std::string wrong = work.verify(timer.stream(), {}); !wrong.empty()) {
-    throw std::runtime_error(fmt::format("{}: {}", c.name, wrong));
-  }
-  const ChainOptions options{.nodes = nodes_of(c), .rounds = arguments.rounds, .cold = !c.warm};
-  const auto samples = timer.time(candidates_of(work, c, arguments.policies), options);
-  const Sample& rotation = samples.front();
-  const Sample* floor = nullptr;
-  double memcpy_us = 0;
-  Json policies = Json::object();
-  for (const Sample& s : samples) {
-    if (&s == &rotation) continue;
-    if (s.name.starts_with("policy ")) {
-      policies[s.name.substr(7)] = s.median;
-      continue;
-    }
-    if (s.name == "memcpy") memcpy_us = s.median;
-    if (floor == nullptr || s.median < floor->median) floor = &s;
-  }
-  const auto bytes = necessary_bytes(c);
-  Json row{{"case", c.name},
-           {"dtype", name_of(c.dtype)},
-           {"pairing", name_of(c.pairing)},
-           {"direction", name_of(c.direction)},
-           {"in_place", c.in_place},
-           {"positions", name_of_where(c.where)},
-           {"tokens", c.batch * c.tokens},
-           {"warm", c.warm},
-           {"programmatic", c.programmatic},
-           {"policy", policy},
-           {"bytes", bytes},
-           {"sets", work.sets()},
-           {"nodes", options.nodes},
-           {"us", rotation.median},
-           {"us_p10", rotation.p10},
-           {"us_p90", rotation.p90},
-           {"floor", floor->name},
-           {"floor_us", floor->median},
-           {"memcpy_us", memcpy_us},
-           {"time_to_floor", rotation.median / floor->median},
-           {"gb_per_s", static_cast<double>(bytes) / rotation.median * 1e-3},
-           {"verified", true}};
-  std::string best;
-  if (!policies.empty()) {
-    row["policies"] = policies;
-    const auto fastest =
-        std::min_element(policies.begin(), policies.end(), [](const auto& a, const auto& b) {
-          return a.template get<double>() < b.template get<double>();
-        });
-    best = fmt::format("  best {} {:.3f}", fastest.key(), fastest->get<double>() / floor->median);
-  }
-  fmt::print("{:<78} {:<22} {:>9.3f} {:>9.3f} {:.3f}{}\n", c.name, policy, rotation.median,
-             floor->median, rotation.median / floor->median, best);
-  std::fflush(stdout);
-  return row;
-}
-
+/// A filter that ends in $ must be the end of the name.
 bool wanted(const Case& c, const std::vector<std::string>& filters) {
   return filters.empty() || std::ranges::any_of(filters, [&](const std::string& f) {
-           return c.name.find(f) != std::string::npos;
+           return f.ends_with('$') ? c.name.ends_with(f.substr(0, f.size() - 1))
+                                   : c.name.find(f) != std::string::npos;
          });
 }
 
 int run(const Arguments& arguments, const std::string& command) {
   if (const std::string why = cuda::why_no_device(); !why.empty()) {
-    fmt::print(stderr, "{}\n", why);
+    fmt::print(stderr, "cuda_bench: {}\n", why);
     return 1;
   }
   std::ofstream file(arguments.out);
-  file << Json{{"machine", machine_row(arguments, command)}}.dump() << "\n";
-  const Pools pools(kPoolBytes);
-  ChainTimer timer;
+  if (!file) {
+    fmt::print(stderr, "cuda_bench: --out: {} cannot be written\n", arguments.out);
+    return 1;
+  }
+  const Pools pools(arguments.profile ? kProfilePoolBytes : kPoolBytes);
+  measure::ChainTimer timer;
   const std::int64_t l2 = cuda::devices().at(0).l2_bytes;
-  fmt::print("{:<78} {:<22} {:>9} {:>9} time/floor\n", "case", "policy", "us", "floor us");
+  if (!arguments.profile) {
+    file << Json{{"machine", machine_row(arguments, command)}}.dump() << "\n";
+    fmt::print("{:<78} {:<22} {:>9} {:>9} time/floor\n", "case", "policy", "us", "floor us");
+  }
   std::optional<Dtype> filled;
   bool ok = true;
   for (const Case& c : all_cases()) {
     if (!wanted(c, arguments.filters)) continue;
     if (filled != c.dtype) {
-      launch_fill(pools.in.data(), kPoolBytes / static_cast<std::int64_t>(size_of(c.dtype)),
-                  fill_kind(c.dtype), 1, timer.stream());
+      const auto elements = static_cast<std::int64_t>(pools.in.size() / size_of(c.dtype));
+      verify::fill_normal(pools.in.data(), elements, c.dtype, 1, timer.stream());
+      must(cudaStreamSynchronize(timer.stream()), "filling device memory");
       filled = c.dtype;
     }
     try {
-      file << run_case(c, pools, l2, timer, arguments).dump() << "\n";
+      if (arguments.profile) {
+        for (const std::string& line : profile_case(c, pools, l2)) file << line << "\n";
+      } else if (c.triple) {
+        file << run_triple(c, pools, l2, timer, arguments.run.rounds).dump() << "\n";
+      } else {
+        file << run_case(c, pools, l2, timer, arguments.run).dump() << "\n";
+      }
     } catch (const std::exception& error) {
       fmt::print("FAILED {}: {}\n", c.name, error.what());
       ok = false;
@@ -213,45 +119,54 @@ int run(const Arguments& arguments, const std::string& command) {
   return ok ? 0 : 1;
 }
 
+/// Empty where the command line is none. `command` becomes what reproduces the run.
+std::optional<Arguments> parse(int argc, char** argv, std::string& command) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--policies" || argument == "--profile") {
+      (argument == "--policies" ? arguments.run.policies : arguments.profile) = true;
+      command += fmt::format(" {}", argument);
+      continue;
+    }
+    if (i + 1 == argc) return std::nullopt;
+    const std::string_view value = argv[++i];
+    if (argument == "--out") {
+      arguments.out = value;  // where the file lies is nobody's business
+      continue;
+    }
+    command += fmt::format(" {} '{}'", argument, value);
+    if (argument == "--filter") {
+      arguments.filters.emplace_back(value);
+    } else if (argument == "--rounds") {
+      const char* end = value.data() + value.size();
+      const auto read = std::from_chars(value.data(), end, arguments.run.rounds);
+      if (read.ptr != end || arguments.run.rounds < 1) return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return arguments;
+}
+
 }  // namespace
 }  // namespace ropewalk::bench
 
 int main(int argc, char** argv) {
-  ropewalk::bench::Arguments arguments;
-  std::string command = "cuda_bench";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const std::string_view value = i + 1 < argc ? argv[i + 1] : "";
-    if (argument == "--out" && !value.empty()) {
-      arguments.out = value;
-      ++i;
-      continue;  // where the file lies is nobody's business
-    }
-    command += fmt::format(" {}", argument);
-    if (argument == "--policies") {
-      arguments.policies = true;
-      continue;
-    }
-    command += fmt::format(" '{}'", value);
-    ++i;
-    if (argument == "--filter" && !value.empty()) {
-      arguments.filters.emplace_back(value);
-    } else if (argument == "--rounds" && !value.empty()) {
-      std::from_chars(value.data(), value.data() + value.size(), arguments.rounds);
-    } else {
-      fmt::print(stderr,
-                 "usage: cuda_bench --out FILE [--filter TEXT]... [--policies] [--rounds N]\n");
-      return 2;
-    }
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    fmt::print("{}", ropewalk::bench::kUsage);
+    return 0;
   }
-  if (arguments.out.empty()) {
-    fmt::print(stderr, "cuda_bench: expected --out FILE\n");
+  std::string command = "cuda_bench";
+  const auto arguments = ropewalk::bench::parse(argc, argv, command);
+  if (!arguments || arguments->out.empty()) {
+    fmt::print(stderr, "{}", ropewalk::bench::kUsage);
     return 2;
   }
   try {
-    return ropewalk::bench::run(arguments, command);
+    return ropewalk::bench::run(*arguments, command);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "cuda_bench: {}\n", error.what());
     return 1;
   }
 }

@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <random>
 
-#include "bench/cuda/chain.h"
-#include "bench/cuda/floors.h"
+#include "verify/cuda/device_values.h"
 
 namespace ropewalk::bench {
 namespace {
 
+using verify::must;
+
 constexpr std::int64_t kMaxPosition = 131072;
 constexpr std::int64_t kSequences = 2401;
-constexpr std::int64_t kWarmBytes = 24 << 20;
-constexpr int kMaxSets = 64;
 
 RotaryPlan plan_of(const Case& c) {
   PlanSpec spec = make_plan(c.rotary_dim, 10000.0, 0, c.pairing).spec();
@@ -45,24 +44,24 @@ std::int64_t necessary_bytes(const Case& c) {
 }
 
 Workload::Workload(const Case& c, const Pools& pools, std::int64_t l2_bytes)
-    : case_(c), pools_(pools), plan_(std::make_unique<cuda::DevicePlan>(plan_of(c))) {
-  const auto size = static_cast<std::int64_t>(size_of(c.dtype));
-  set_bytes_ = c.batch * c.tokens * heads_in_memory(c) * c.head_dim * size;
-  set_bytes_ = (set_bytes_ + 255) / 256 * 256;
-  const std::int64_t moved = set_bytes_ * (c.in_place ? 1 : 2);
-  const std::int64_t wanted = c.warm ? kWarmBytes / moved : 6 * l2_bytes / moved + 1;
-  const std::int64_t most = c.warm ? kMaxSets : 4096;
-  const std::int64_t room = static_cast<std::int64_t>(pools.in.size()) / set_bytes_;
-  const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::min(most, room));
-  sets_.resize(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < sets_.size(); ++i) make_set(i);
+    : case_(c), plan_(std::make_unique<cuda::DevicePlan>(plan_of(c))) {
+  memory_.in_memory = pools.in.data();
+  memory_.out_memory = c.in_place ? pools.in.data() : pools.out.data();
+  memory_.set_bytes = measure::aligned_set(c.batch * c.tokens * heads_in_memory(c) * c.head_dim *
+                                           static_cast<std::int64_t>(size_of(c.dtype)));
+  memory_.count =
+      measure::sets_of_chain(memory_.set_bytes * (c.in_place ? 1 : 2), memory_.set_bytes,
+                             static_cast<std::int64_t>(pools.in.size()), l2_bytes, c.warm);
+  sets_.resize(static_cast<std::size_t>(memory_.count));
+  for (int set = 0; set < memory_.count; ++set) make_set(set);
 }
 
-void Workload::make_set(std::size_t set) {
+void Workload::make_set(int set) {
   const Case& c = case_;
   const std::int64_t size = static_cast<std::int64_t>(size_of(c.dtype));
-  std::byte* in = pools_.in.data() + set * static_cast<std::size_t>(set_bytes_);
-  std::byte* out = c.in_place ? in : pools_.out.data() + set * static_cast<std::size_t>(set_bytes_);
+  std::byte* in = memory_.in(set);
+  std::byte* out = memory_.out(set);
+  Set& made = sets_[at(set)];
   const auto view = [&](std::byte* base, std::int64_t first_head, std::int64_t heads) {
     std::byte* own = base + c.batch * c.tokens * first_head * c.head_dim * size;
     if (c.layout == Layout::bthd) {
@@ -79,15 +78,14 @@ void Workload::make_set(std::size_t set) {
   };
   const auto add = [&](std::int64_t first_head, std::int64_t heads) {
     if (heads == 0) return;
-    sets_[set].rotations.push_back(
-        Rotation{view(in, first_head, heads), view(out, first_head, heads)});
+    made.rotations.push_back(Rotation{view(in, first_head, heads), view(out, first_head, heads)});
   };
   add(0, c.query_heads);
   add(c.query_heads, c.key_heads);
   if (c.warm && set > 0) {
-    sets_[set].positions = sets_[0].positions;
+    made.positions = sets_[0].positions;
   } else {
-    make_positions(sets_[set].positions, set);
+    make_positions(made.positions, static_cast<std::uint64_t>(set));
   }
 }
 
@@ -153,25 +151,31 @@ void Workload::make_positions(Positions& p, std::uint64_t seed) {
   }
 }
 
-void Workload::rotate(int set, cudaStream_t stream, std::string_view policy) const {
+void Workload::rotate(int node, cudaStream_t stream, std::string_view policy) const {
   cuda::rotate(
-      *plan_, rotations(set), positions(set), stream,
+      *plan_, rotations(node), positions(node), stream,
       {.direction = case_.direction, .programmatic = case_.programmatic, .policy = policy});
 }
 
+void Workload::rotate_plainly(int node, cudaStream_t stream, std::string_view policy) const {
+  cuda::rotate(*plan_, rotations(node), positions(node), stream,
+               {.direction = case_.direction, .policy = policy});
+}
+
 std::string Workload::verify(cudaStream_t stream, std::string_view policy) const {
-  const auto bytes = static_cast<std::size_t>(set_bytes_);
+  const auto bytes = static_cast<std::size_t>(memory_.set_bytes);
   const verify::DeviceBuffer expected(bytes);
   const verify::DeviceBuffer kept(bytes);
   const verify::DeviceBuffer counter(sizeof(unsigned long long));
   unsigned long long different = 0;
   counter.upload(&different, sizeof different);
   plan_->reset_bad_rows(stream);
-  for (const int set : {0, sets() - 1}) {
-    std::byte* target = case_.in_place ? in(set) : out(set);
-    must(cudaMemcpyAsync(kept.data(), in(set), bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+  for (const int set : {0, memory_.count - 1}) {
+    std::byte* target = memory_.out(set);
+    must(cudaMemcpyAsync(kept.data(), memory_.in(set), bytes, cudaMemcpyDeviceToDevice, stream),
+         "copy");
     if (!case_.in_place) must(cudaMemsetAsync(target, 0xff, bytes, stream), "memset");
-    rotate(set, stream, "narrow");
+    rotate_plainly(set, stream, "narrow");
     must(cudaMemcpyAsync(expected.data(), target, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
     if (case_.in_place) {
       must(cudaMemcpyAsync(target, kept.data(), bytes, cudaMemcpyDeviceToDevice, stream), "copy");
@@ -179,7 +183,8 @@ std::string Workload::verify(cudaStream_t stream, std::string_view policy) const
       must(cudaMemsetAsync(target, 0xff, bytes, stream), "memset");
     }
     rotate(set, stream, policy);
-    launch_compare(target, expected.data(), set_bytes_, counter.as<unsigned long long>(), stream);
+    verify::count_different_bytes(target, expected.data(), memory_.set_bytes,
+                                  counter.as<unsigned long long>(), stream);
     if (case_.in_place) {
       must(cudaMemcpyAsync(target, kept.data(), bytes, cudaMemcpyDeviceToDevice, stream), "copy");
     }
@@ -187,7 +192,7 @@ std::string Workload::verify(cudaStream_t stream, std::string_view policy) const
   const std::uint64_t bad = plan_->bad_rows(stream);
   counter.download(&different, sizeof different);
   if (bad > 0) return fmt::format("{} bad rows", bad);
-  if (different > 0) return fmt::format("{} words differ from the narrow path", different);
+  if (different > 0) return fmt::format("{} bytes differ from the narrow path", different);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/cuda/sets.h"
 #include "ropewalk/cuda.h"
 #include "verify/cuda/device_memory.h"
 
@@ -28,6 +29,7 @@ struct Case {
   Where where = Where::tokens64;
   bool warm = false;  ///< data stay in the L2 cache
   bool programmatic = false;
+  bool triple = false;  ///< between two other kernels (triple.h)
 };
 
 /// Bytes that one call has to move, positions not counted.
@@ -44,20 +46,19 @@ class Workload {
  public:
   Workload(const Case& c, const Pools& pools, std::int64_t l2_bytes);
 
-  [[nodiscard]] int sets() const noexcept { return static_cast<int>(sets_.size()); }
-  [[nodiscard]] const std::vector<Rotation>& rotations(int set) const {
-    return sets_[at(set)].rotations;
+  /// Where the sets lie; the bytes of one include those of v.
+  [[nodiscard]] const measure::RotatingSets& memory() const noexcept { return memory_; }
+  [[nodiscard]] const std::vector<Rotation>& rotations(int node) const {
+    return sets_[at(node)].rotations;
   }
-  [[nodiscard]] const Positions& positions(int set) const { return sets_[at(set)].positions; }
+  [[nodiscard]] const Positions& positions(int node) const { return sets_[at(node)].positions; }
   [[nodiscard]] const cuda::DevicePlan& plan() const noexcept { return *plan_; }
-  /// The first byte of a set, and its bytes in memory (those of v included).
-  [[nodiscard]] std::byte* in(int set) const { return pools_.in.data() + offset(set); }
-  [[nodiscard]] std::byte* out(int set) const { return pools_.out.data() + offset(set); }
-  [[nodiscard]] std::int64_t set_bytes() const noexcept { return set_bytes_; }
   /// Bytes one way, as a copy of the same traffic.
   [[nodiscard]] std::int64_t copy_bytes() const { return necessary_bytes(case_) / 2; }
 
-  void rotate(int set, cudaStream_t stream, std::string_view policy = {}) const;
+  void rotate(int node, cudaStream_t stream, std::string_view policy = {}) const;
+  /// The same without programmatic launch.
+  void rotate_plainly(int node, cudaStream_t stream, std::string_view policy) const;
 
   /// Rotates the first and last set and compares every byte with the narrow path's result; empty
   /// where all agree and no row was bad.
@@ -68,18 +69,14 @@ class Workload {
     std::vector<Rotation> rotations;
     Positions positions;
   };
-  [[nodiscard]] std::size_t at(int set) const {
-    return static_cast<std::size_t>(set) % sets_.size();
+  [[nodiscard]] std::size_t at(int node) const {
+    return static_cast<std::size_t>(memory_.index(node));
   }
-  [[nodiscard]] std::size_t offset(int set) const {
-    return at(set) * static_cast<std::size_t>(set_bytes_);
-  }
-  void make_set(std::size_t set);
+  void make_set(int set);
   void make_positions(Positions& positions, std::uint64_t seed);
 
   Case case_;
-  const Pools& pools_;
-  std::int64_t set_bytes_ = 0;
+  measure::RotatingSets memory_;
   std::unique_ptr<cuda::DevicePlan> plan_;
   std::vector<Set> sets_;
   std::vector<verify::DeviceBuffer> position_memory_;

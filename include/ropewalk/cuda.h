@@ -40,21 +40,11 @@ struct DeviceInfo {
 
 struct DeviceState;
 
-/// A plan with its small copy on one device: frequencies, axes and a counter of bad rows. Make it
-/// once and keep it; rotate itself allocates nothing. Movable, not copyable. It must outlive the
-/// work that was queued with it.
-class ROPEWALK_API DevicePlan {
+/// What DevicePlan and DeviceTable share: constants in the memory of one device, and a counter of
+/// bad rows. Make one once and keep it; rotate itself allocates nothing. Movable, not copyable. It
+/// must outlive the work that was queued with it.
+class ROPEWALK_API OnDevice {
  public:
-  /// `device` −1 is the current one. Allocates, copies and waits for the copy, and loads the
-  /// kernels, so that rotate can be captured in a graph: not itself to be called during a capture.
-  /// Throws Error(unsupported) naming a card that is older than 7.5, Error(cuda) for a device that
-  /// does not exist or a failed call, Error(invalid_argument) for a plan with a parity arithmetic,
-  /// which needs a DeviceTable.
-  explicit DevicePlan(const RotaryPlan& plan, int device = -1);
-  ~DevicePlan();
-  DevicePlan(DevicePlan&&) noexcept;
-  DevicePlan& operator=(DevicePlan&&) noexcept;
-
   [[nodiscard]] const RotaryPlan& plan() const noexcept;
   [[nodiscard]] int device() const noexcept;
 
@@ -66,27 +56,41 @@ class ROPEWALK_API DevicePlan {
 
   [[nodiscard]] const DeviceState& state() const noexcept { return *state_; }
 
+ protected:
+  explicit OnDevice(std::unique_ptr<DeviceState> state) noexcept;
+  ~OnDevice();
+  OnDevice(OnDevice&&) noexcept;
+  OnDevice& operator=(OnDevice&&) noexcept;
+
  private:
   std::unique_ptr<DeviceState> state_;
 };
 
-/// A table with its copy on one device. Otherwise like DevicePlan.
-class ROPEWALK_API DeviceTable {
+/// A plan with its small copy on one device: frequencies and axes.
+class ROPEWALK_API DevicePlan : public OnDevice {
  public:
+  /// `device` −1 is the current one. Allocates, copies and waits for the copy, and loads the
+  /// kernels, so that rotate can be captured in a graph: not itself to be called during a capture.
+  /// Throws Error(unsupported) naming a card that is older than 7.5, Error(cuda) for a device that
+  /// does not exist or a failed call.
+  explicit DevicePlan(const RotaryPlan& plan, int device = -1);
+};
+
+/// A table with its copy on one device.
+class ROPEWALK_API DeviceTable : public OnDevice {
+ public:
+  /// As DevicePlan's, for a plan of any arithmetic.
   explicit DeviceTable(const RotaryTable& table, int device = -1);
-  ~DeviceTable();
-  DeviceTable(DeviceTable&&) noexcept;
-  DeviceTable& operator=(DeviceTable&&) noexcept;
+};
 
-  [[nodiscard]] const RotaryPlan& plan() const noexcept;
-  [[nodiscard]] int device() const noexcept;
-  [[nodiscard]] std::uint64_t bad_rows(Stream stream = nullptr) const;
-  void reset_bad_rows(Stream stream = nullptr) const;
-
-  [[nodiscard]] const DeviceState& state() const noexcept { return *state_; }
-
- private:
-  std::unique_ptr<DeviceState> state_;
+/// Cosines and sines in device memory that the caller holds: rows × pairs values each, row-major
+/// without gaps, amplitude included; float, or double where the rotation computes in double
+/// (float64 data, arithmetic parity_p4).
+struct DeviceAngles {
+  const void* cos = nullptr;
+  const void* sin = nullptr;
+  std::int64_t rows = 0;
+  bool is_double = false;
 };
 
 struct Options {
@@ -109,13 +113,19 @@ struct Options {
 ///
 /// Does not wait, allocate or query the device; the current device of the thread may be another
 /// and stays as it is. The stream must belong to the plan's device. May be captured.
-/// Throws Error(invalid_argument), or Error(cuda) where the launch fails.
+/// Throws Error(invalid_argument), also for a plan with a parity arithmetic, which takes its angles
+/// from a table; or Error(cuda) where the launch fails.
 ROPEWALK_API void rotate(const DevicePlan& plan, std::span<const Rotation> rotations,
                          const Positions& positions, Stream stream, const Options& options = {});
 
 /// The same with angles from a table, in the arithmetic of its plan.
 ROPEWALK_API void rotate(const DeviceTable& table, std::span<const Rotation> rotations,
                          const Positions& positions, Stream stream, const Options& options = {});
+
+/// The same with the caller's own angles, read when the kernel runs. Bad rows count with the plan.
+ROPEWALK_API void rotate(const DevicePlan& plan, const DeviceAngles& angles,
+                         std::span<const Rotation> rotations, const Positions& positions,
+                         Stream stream, const Options& options = {});
 
 /// The launch policy that rotate would choose for (the first two of) these rotations.
 [[nodiscard]] ROPEWALK_API std::string policy_for(const DevicePlan& plan,

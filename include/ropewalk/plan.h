@@ -184,6 +184,12 @@ class ROPEWALK_API RotaryPlan {
                                                 std::int64_t rotary_dim = 0,
                                                 Pairing pairing = Pairing::half);
 
+/// The plan that moves what `plan` has rotated already: rotating by it at new − old positions takes
+/// data from its old positions to new ones (R(n) = R(n − o) · R(o)), as in a shift of a KV cache.
+/// The same frequencies, window and axes; without amplitude, which the data has, with the pairs
+/// where `plan` writes them, and exact, as differences of positions index no table.
+[[nodiscard]] ROPEWALK_API RotaryPlan relative_plan(const RotaryPlan& plan);
+
 }  // namespace ropewalk
 
 template <>

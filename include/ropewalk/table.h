@@ -25,6 +25,11 @@ class ROPEWALK_API RotaryTable {
   /// Arithmetic exact: cos and sin from the fixed-point phase; rotation is the exact one.
   /// Throws Error(invalid_argument) for rows < 1, rows > 2^31 or a plan with several axes.
   RotaryTable(RotaryPlan plan, std::int64_t rows, Dtype dtype);
+  /// The same for these positions alone: row i is that of positions[i], in any order and from
+  /// either side of 0, so that memory follows their number and not the largest of them. Rotations
+  /// then name rows, as with every table. Also throws Error(bad_position) for a position that is
+  /// not valid without a table: |position| < 2^36, for float64 data < 2^53.
+  RotaryTable(RotaryPlan plan, std::span<const std::int64_t> positions, Dtype dtype);
 
   /// A table the user brings: rows × pairs values each, row-major, amplitude included.
   RotaryTable(const RotaryPlan& plan, std::span<const float> cos, std::span<const float> sin,
@@ -61,8 +66,9 @@ class ROPEWALK_API RotaryTable {
   RotaryTable(RotaryPlan plan, Dtype dtype, std::int64_t rows);
   template <class Real>
   void assign(std::span<const Real> cos, std::span<const Real> sin);
+  void fill_rows(const std::int64_t* positions);
   template <class Real>
-  void fill(std::vector<Real>& cos, std::vector<Real>& sin,
+  void fill(std::vector<Real>& cos, std::vector<Real>& sin, const std::int64_t* positions,
             void (*angle)(const RotaryPlan&, std::int64_t, std::size_t, Real&, Real&));
 
   RotaryPlan plan_;

@@ -14,9 +14,20 @@ _BINARY = Path(__file__).parent / "bin" / "ropewalk"
 #: Commands that live in Python: module ropewalk.commands.<name> with main(arguments) -> int.
 _PYTHON_COMMANDS = ("plot", "profile", "lab")
 
+#: Options of `bench` that compare with other implementations, which lives in Python too.
+_PEER_OPTIONS = ("--against", "--fetch", "--list-peers")
+
+
+def _asks_for_peers(arguments: list[str]) -> bool:
+    return any(word.split("=")[0] in _PEER_OPTIONS for word in arguments)
+
 
 def main() -> int:
     arguments = sys.argv[1:]
+    if arguments[:1] == ["bench"] and _asks_for_peers(arguments):
+        from .bench.cli import main as bench
+
+        return bench(arguments[1:])
     if arguments and arguments[0] in _PYTHON_COMMANDS:
         name = f"ropewalk.commands.{arguments[0].replace('-', '_')}"
         try:

@@ -1,7 +1,8 @@
 """Derivatives. A rotation is linear and orthogonal in x: its backward pass is the same kernel in the
 inverse direction, its tangent the same kernel on the tangent, and nothing of x is kept for either.
 
-Two functions do the same. :class:`_Rotate` is the lean one. :class:`_RotateTransformable` serves
+Two functions do the same. :class:`_Rotate` is the lean one (and :mod:`ropewalk.known` has a leaner
+one for the calls that need least). :class:`_RotateTransformable` serves
 ``torch.func`` and forward mode, at three times the host cost, and only while those are active.
 ``torch.library.register_autograd`` would not do: with it, forward mode silently gives zeros.
 """
@@ -12,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
-from .call import Call, table_gradients, table_tangent
+from .call import Call, table_for_kernel, table_gradients, table_tangent
 from .ops import LOAD_PROBLEM
 
 if LOAD_PROBLEM is None:
-    _op = torch.ops.ropewalk._rotate.default
-    _op_inplace = torch.ops.ropewalk._rotate_.default
-    _op_out = torch.ops.ropewalk._rotate.out
+    _rotate = torch.ops.ropewalk._rotate.default
+    _rotate_inplace = torch.ops.ropewalk._rotate_.default
+    _rotate_out = torch.ops.ropewalk._rotate.out
 
     torch.library.register_vmap("ropewalk::_rotate", lambda *arguments: _vmap(*arguments))
 
@@ -34,6 +35,21 @@ Pair = tuple[Tensor, "Tensor | None"]
 # Below, `call` is a Call, or the first fields of one: most calls need few arguments, and every one
 # that is passed costs time.
 _COS, _SIN = Call._fields.index("cos"), Call._fields.index("sin")
+
+
+def _served(q: Tensor, call: tuple) -> tuple:
+    """The call as the operators of q's device take it."""
+    if len(call) <= _COS or call[_COS] is None or not q.is_cuda:
+        return call
+    return table_for_kernel(Call(*call), q.dtype)
+
+
+def _op(q: Tensor, k: Tensor | None, *call) -> Pair:
+    return _rotate(q, k, *_served(q, call))
+
+
+def _op_inplace(q: Tensor, k: Tensor | None, *call) -> None:
+    _rotate_inplace(q, k, *_served(q, call))
 
 
 def _table_needs_grad(call: tuple) -> bool:
@@ -75,6 +91,13 @@ def _keep(ctx, call: tuple, q: Tensor | None, k: Tensor | None) -> tuple[Tensor 
     return (*tensors, q, k)
 
 
+def keep_for_backward(ctx, call: tuple, q: Tensor | None, k: Tensor | None) -> None:
+    """Keeps on ctx what :func:`pull_back` needs."""
+    kept = _keep(ctx, call, q, k)
+    if kept:
+        ctx.save_for_backward(*kept)
+
+
 def _kept(ctx) -> tuple[tuple, Tensor | None, Tensor | None]:
     call, saved = ctx.call, ctx.saved_tensors
     if not saved:
@@ -90,7 +113,7 @@ def _rotate_some(q: Tensor | None, k: Tensor | None, call: Call) -> tuple[Tensor
     return rotate(q, k, call)
 
 
-def _pull_back(ctx, gq: Tensor | None, gk: Tensor | None) -> tuple[Tensor | None, ...]:
+def pull_back(ctx, gq: Tensor | None, gk: Tensor | None) -> tuple[Tensor | None, ...]:
     """Gradients of (q, k, *call) from those of the outputs."""
     call, q, k = _kept(ctx)
     call = Call(*call)
@@ -111,9 +134,7 @@ class _Rotate(Function):
     @staticmethod
     def forward(ctx, q, k, *arguments):
         table = _table_needs_grad(arguments)
-        kept = _keep(ctx, arguments, q if table else None, k if table else None)
-        if kept:
-            ctx.save_for_backward(*kept)
+        keep_for_backward(ctx, arguments, q if table else None, k if table else None)
         ctx.set_materialize_grads(False)
         result = _op(q, k, *arguments)
         if k is not None and not table:
@@ -122,7 +143,7 @@ class _Rotate(Function):
                 ctx.mark_non_differentiable(result[1] if needs_q else result[0])
         return result
 
-    backward = staticmethod(_pull_back)
+    backward = staticmethod(pull_back)
 
 
 class _RotateTransformable(Function):
@@ -138,7 +159,7 @@ class _RotateTransformable(Function):
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*kept)
 
-    backward = staticmethod(_pull_back)
+    backward = staticmethod(pull_back)
 
     @staticmethod
     def jvp(ctx, tq, tk, *tangents):
@@ -233,7 +254,7 @@ def rotate_out(
         )
     if not _is_compiling() and _is_transformed():
         raise RuntimeError("ropewalk.rotate(out=...) does not support forward mode or torch.func")
-    _op_out(q, k, *call, q_out=q_out, k_out=k_out)
+    _rotate_out(q, k, *_served(q, call), q_out=q_out, k_out=k_out)
     if not _is_compiling():
         _count_mutation(q_out, k_out)
     return q_out, k_out
@@ -280,7 +301,7 @@ def _rotate_two_views(q: Tensor, k: Tensor, call: tuple) -> None:
 class _RotateInplace(Function):
     @staticmethod
     def forward(ctx, q, k, *arguments):
-        ctx.save_for_backward(*_keep(ctx, arguments, None, None))
+        keep_for_backward(ctx, arguments, None, None)
         ctx.set_materialize_grads(False)
         _op_inplace(q, k, *arguments)
         if k is None:
@@ -291,14 +312,14 @@ class _RotateInplace(Function):
 
     @staticmethod
     def backward(ctx, gq, gk=None):
-        return _pull_back(ctx, gq, gk)
+        return pull_back(ctx, gq, gk)
 
 
 class _RotateViews(Function):
     @staticmethod
     def forward(ctx, base, places, call):
         ctx.places = places
-        ctx.save_for_backward(*_keep(ctx, call, None, None))
+        keep_for_backward(ctx, call, None, None)
         _op_inplace(*_views(base, places), *call)
         ctx.mark_dirty(base)
         return base

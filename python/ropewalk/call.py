@@ -127,6 +127,30 @@ def half_width(table: Tensor, plan: Geometry) -> Tensor:
     return table.unflatten(1, (2, -1)).mean(1)
 
 
+def table_for_kernel(call: Call, dtype: torch.dtype) -> Call:
+    """The call with its tables as the CUDA kernels read them: half width, without gaps, in the type
+    that the rotation of ``dtype`` computes in. Tables that are so already are not copied."""
+    plan = Geometry(*geometry_of(call.plan))
+    double = dtype == torch.float64 or plan.arithmetic == "parity_p4"
+    exact = torch.float64 if double else torch.float32
+    cos, sin = (
+        _checked(table, name, plan) for table, name in ((call.cos, "cos"), (call.sin, "sin"))
+    )
+    cos, sin = (half_width(table, plan).to(exact).contiguous() for table in (cos, sin))
+    return call._replace(cos=cos, sin=sin)
+
+
+def _checked(table: Tensor, name: str, plan: Geometry) -> Tensor:
+    if table.dim() != 2 or table.size(1) not in (plan.pairs, plan.rotary_dim):
+        raise RuntimeError(
+            f"{name}: expected (rows, {plan.pairs}) or (rows, {plan.rotary_dim}), rotary_dim / 2 or "
+            f"rotary_dim columns, got {tuple(table.shape)}"
+        )
+    if not table.is_floating_point():
+        raise RuntimeError(f"{name}: expected a floating dtype, got {table.dtype}")
+    return table
+
+
 def _scatter(
     values: Tensor, rows: Tensor, used: Tensor | None, table: Tensor, plan: Geometry
 ) -> Tensor:

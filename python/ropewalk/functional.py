@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from . import autograd
+from . import autograd, known
 from .call import TOKEN_DIM, Call
 from .errors import UnsupportedError
 from .fallback import rotate_reference
@@ -70,14 +70,9 @@ def _rows_of_tokens(positions, starts, offset, cu_seqlens, cos: Tensor, sin: Ten
     return rows, cos.flatten(0, 1), sin.flatten(0, 1)
 
 
-def uses_reference(q: Tensor, call: tuple, fallback: str | None) -> bool:
+def uses_reference(q: Tensor, fallback: str | None) -> bool:
     """Whether the reference serves this tensor; UnsupportedError where nothing does."""
-    if q.is_cpu and SERVES_CPU:
-        return False
-    if q.is_cuda and SERVES_CUDA:
-        # The CUDA operators read no tables; plain PyTorch serves those.
-        return len(call) == len(Call._fields) and call.cos is not None
-    if q.is_meta and SERVES_CPU:
+    if (SERVES_CPU and (q.is_cpu or q.is_meta)) or (SERVES_CUDA and q.is_cuda):
         return False
     if fallback not in (None, "reference"):
         raise ValueError(f'fallback: expected None or "reference", got {fallback!r}')
@@ -124,12 +119,23 @@ def rotate(
         fallback: ``"reference"`` for plain PyTorch where the operators are not available.
 
     |position| < 2^36 (2^53 for float64 data), or within the table. Outside: RuntimeError on the CPU
-    before anything is written; on CUDA the row becomes NaN and is counted.
+    before anything is written; on CUDA the row becomes NaN and is counted (:func:`bad_rows`).
     """
+    if (
+        cu_seqlens is None
+        and cos is None
+        and sin is None
+        and padding is None
+        and out is None
+        and not (inverse or fractional)
+    ):
+        result = known.rotate(q, k, plan, layout, offset, positions)
+        if result is not None:
+            return result
     call = make_call(
         plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
     )
-    if uses_reference(q, call, fallback):
+    if uses_reference(q, fallback):
         result = rotate_reference(q, k, Call(*call))
         if out is not None:
             for target, source in zip(_out_pair(out, k), result, strict=True):
@@ -141,6 +147,7 @@ def rotate(
         return out
     else:
         result = autograd.rotate(q, k, call)
+        known.learn(plan, q, layout)
     return result[0] if k is None else result
 
 
@@ -171,13 +178,38 @@ def rotate_(
     fallback: str | None = None,
 ):
     """:func:`rotate` in place; returns q, or (q, k). A leaf that requires grad is refused."""
+    if (
+        cu_seqlens is None
+        and cos is None
+        and sin is None
+        and padding is None
+        and not (inverse or fractional)
+    ):
+        result = known.rotate_inplace(q, k, plan, layout, offset, positions)
+        if result is not None:
+            return result
     call = make_call(
         plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
     )
-    if uses_reference(q, call, fallback):
+    if uses_reference(q, fallback):
         for target, source in zip((q, k), rotate_reference(q, k, Call(*call)), strict=True):
             if target is not None:
                 target.copy_(source)
     else:
         autograd.rotate_inplace(q, k, call)
+        known.learn(plan, q, layout)
     return q if k is None else (q, k)
+
+
+def bad_rows(plan: Plan, device: torch.device | str = "cuda", *, reset: bool = False) -> int:
+    """Rows (a token and head) that rotations by ``plan`` on a GPU made NaN, since the process began
+    or the last reset, because their position was outside the limits or the table. 0 on the CPU,
+    where a bad position raises.
+
+    Waits for the current stream of ``device``: call it now and then, not in every step.
+    """
+    device = torch.device(device)
+    if not (SERVES_CPU and device.type == "cpu") and not (SERVES_CUDA and device.type == "cuda"):
+        raise UnsupportedError(f"bad_rows: {LOAD_PROBLEM or f'no kernels for {device}'}")
+    like = torch.empty(0, device=device)
+    return torch.ops.ropewalk._bad_rows(like, plan.text, reset)

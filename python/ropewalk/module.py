@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from . import known
 from .functional import rotate, rotate_
 from .pairs import join_written, split_written
 from .plans import Plan, make_plan, plan_from_config
@@ -95,6 +96,11 @@ class RotaryEmbedding(nn.Module):
         fractional: bool = False,
     ):
         """q, or (q, k), rotated: see :func:`ropewalk.rotate` for the arguments."""
+        if cu_seqlens is None and padding is None and layout is None and not fractional:
+            lean = known.rotate_inplace if inplace else known.rotate
+            result = lean(q, k, self.plan, self.layout, offset, positions)
+            if result is not None:
+                return result
         return (rotate_ if inplace else rotate)(
             q, k, plan=self.plan, positions=positions, offset=offset, cu_seqlens=cu_seqlens,
             layout=layout or self.layout, padding=padding, fractional=fractional,

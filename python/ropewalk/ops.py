@@ -83,9 +83,16 @@ def _guarded(op, mutated):
 _registrations: list[torch.library.Library] = []
 
 
+def _fake_bad_rows(like, plan, reset):
+    raise RuntimeError("ropewalk.bad_rows reads the GPU's counter: it has no place in a graph")
+
+
 def _register() -> None:
     library = torch.library.Library("ropewalk", "IMPL")
     _registrations.append(library)
+    torch.library.register_fake("ropewalk::_bad_rows", _fake_bad_rows, lib=library)
+    torch.library.register_fake("ropewalk::_rotate_known", _fake_rotate, lib=library)
+    torch.library.register_fake("ropewalk::_rotate_known_", _fake_inplace, lib=library)
     for name in ("rotate", "_rotate"):
         torch.library.register_fake(f"ropewalk::{name}", _fake_rotate, lib=library)
         torch.library.register_fake(f"ropewalk::{name}_", _fake_inplace, lib=library)

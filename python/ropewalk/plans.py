@@ -58,6 +58,7 @@ def _core() -> ctypes.CDLL:
     library.ropewalk_python_config_text.argtypes = [text]
     library.ropewalk_python_config_facts.argtypes = [text, text]
     library.ropewalk_python_normalise_plan.argtypes = [text]
+    library.ropewalk_python_relative_plan.argtypes = [text]
     library.ropewalk_python_plan_facts.argtypes = [text]
     return library
 
@@ -80,12 +81,15 @@ def core_version() -> str:
 class Plan:
     """An immutable rotation plan. Make one with :func:`make_plan` or :func:`plan_from_config`."""
 
-    __slots__ = ("_facts", "_fields", "is_exact", "text")
+    __slots__ = ("_facts", "_fields", "is_exact", "numbers_cpu", "numbers_cuda", "text")
 
     #: The plan as one line of JSON.
     text: str
     #: Whether the arithmetic is exact, that is, needs no table.
     is_exact: bool
+    #: By layout, what this process's operators know the plan under (:mod:`ropewalk.known`).
+    numbers_cpu: dict[str, int]
+    numbers_cuda: dict[str, int]
 
     def __init__(self, text: str) -> None:
         """Reads back ``plan.text``; PlanError where the core refuses it."""
@@ -96,6 +100,8 @@ class Plan:
         object.__setattr__(self, "_fields", json.loads(text))
         object.__setattr__(self, "_facts", None)
         object.__setattr__(self, "is_exact", self.arithmetic == "exact")
+        object.__setattr__(self, "numbers_cpu", {})
+        object.__setattr__(self, "numbers_cuda", {})
 
     @classmethod
     def _from_core(cls, text: str) -> Plan:
@@ -219,6 +225,12 @@ class Plan:
     def fingerprint(self) -> str:
         """32 hexadecimal digits; equal plans have equal fingerprints on every machine."""
         return self._fact("fingerprint")
+
+    def relative(self) -> Plan:
+        """The plan that moves what this one has rotated: at new − old positions it takes data from
+        old positions to new ones. Without amplitude, which the data has already, with the pairs
+        where this plan writes them, and exact."""
+        return Plan._from_core(_ask("relative_plan", self.text.encode()))
 
     def __repr__(self) -> str:
         return f"Plan({self._fact('description')})"

@@ -5,13 +5,15 @@
 
 #include <utility>
 
+#include "base/text.h"
 #include "ropewalk/error.h"
 
 namespace ropewalk {
 
+/// Throws Error with the formatted sentence, made printable: what it quotes may come from a file.
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+  throw Error(code, printable(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 /// Throws Error(invalid_argument) with the formatted sentence unless `condition` holds.

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <string>
-#include <string_view>
+
+#include "base/text.h"
 
 namespace ropewalk {
 
-/// Text from a file, made fit for an error message: quoted, control characters replaced, cut after
-/// 80 bytes.
-[[nodiscard]] std::string in_quotes(std::string_view text);
+/// A rename in the folder survives a power failure only once the folder is synchronised. Some file
+/// systems refuse that for folders; the file is whole either way. Throws Error(io).
+void synchronise_folder_of(const std::filesystem::path& path);
 
 /// An owned file descriptor.
 class FileDescriptor {
@@ -45,8 +45,12 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// A file written under a temporary name in the same folder. commit() synchronises it and renames
-/// it over `path`; without commit() nothing is left behind and `path` keeps what it had.
+/// A file written without a name, or under a temporary one where the file system has no nameless
+/// files, in the same folder. commit() synchronises it and renames it over `path`; without commit()
+/// nothing is left behind and `path` keeps what it had. A nameless file leaves nothing behind even
+/// where the process is killed. A file that replaces another keeps its permissions (mode, and owner
+/// and group where the process may set them; not access control lists); a new one follows the
+/// umask.
 class AtomicFile {
  public:
   /// Error(io) where the temporary file cannot be created or `path` names something that is not a
@@ -59,8 +63,12 @@ class AtomicFile {
   void commit();
 
  private:
+  void create(unsigned mode);
+  void give_name();
+  void remove_temporary() noexcept;
+
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  ///< empty while the file has no name
   FileDescriptor descriptor_;
 };
 

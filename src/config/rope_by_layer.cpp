@@ -262,8 +262,8 @@ class Reader {
                          : one       ? std::string(kAll)
                                      : fmt::format("base_{}", base);
       if (base != 0.0 && !is_valid_base(base)) {
-        fail(ErrorCode::invalid_config, "{}: expected bases above 0, or 0 for no rope, got {}",
-             top_.named(field::kLayerRopeTheta), base);
+        fail(ErrorCode::invalid_config, "{}: expected bases {}, or 0 for no rope, got {}",
+             top_.named(field::kLayerRopeTheta), kBaseRange, base);
       }
       config_.by_layer_type.emplace(type, base == 0.0 ? std::nullopt : std::optional(p));
       config_.layer_types.push_back(std::move(type));

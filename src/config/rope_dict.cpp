@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/check.h"
 #include "config/hf_fields.h"
@@ -38,22 +39,36 @@ T required(const ObjectReader& dict, std::string_view key, const std::optional<T
   return *value;
 }
 
+/// The key as the config has it: a dict without it takes the value beside it.
+std::string place_of(const ObjectReader& dict, std::string_view key) {
+  return dict.has(key) ? dict.named(key) : std::string(key);
+}
+
+/// 0, or what fp32 holds in full.
 std::optional<double> amplitude(ObjectReader& dict, std::string_view key) {
   const auto value = dict.number(key);
-  if (value && *value < 0.0) {
-    fail(ErrorCode::invalid_config, "{}: expected 0 or more, got {}", dict.named(key), *value);
+  if (value && *value != 0.0 && !(*value > 0.0 && std::isnormal(static_cast<float>(*value)))) {
+    fail(ErrorCode::invalid_config, "{}: expected 0 or a positive normal number of fp32, got {}",
+         dict.named(key), *value);
   }
+  return value;
+}
+
+void check_stretch(const ObjectReader& dict, std::string_view key, double value) {
+  if (is_valid_stretch(value)) return;
+  fail(ErrorCode::invalid_config, "{}: expected a number {}, got {}", dict.named(key),
+       kStretchRange, value);
+}
+
+std::optional<double> stretch(ObjectReader& dict, std::string_view key) {
+  const auto value = dict.number(key);
+  if (value) check_stretch(dict, key, *value);
   return value;
 }
 
 std::vector<double> stretch_list(ObjectReader& dict, std::string_view key) {
   std::vector<double> list = required(dict, key, dict.numbers(key), "longrope");
-  for (const double value : list) {
-    if (!(value > 0.0)) {
-      fail(ErrorCode::invalid_config, "{}: expected numbers above 0, got {}", dict.named(key),
-           value);
-    }
-  }
+  for (const double value : list) check_stretch(dict, key, value);
   return list;
 }
 
@@ -82,10 +97,7 @@ void read_yarn(ObjectReader& dict, const DictDefaults& defaults, RopeParameters&
 void read_dynamic(ObjectReader& dict, RopeParameters& p) {
   const auto alpha = dict.number(field::kAlpha);
   if (alpha && *alpha != 0.0) {
-    if (*alpha < 0.0) {
-      fail(ErrorCode::invalid_config, "{}: expected a number above 0, got {}",
-           dict.named(field::kAlpha), *alpha);
-    }
+    check_stretch(dict, field::kAlpha, *alpha);
     p.alpha = alpha;
     // Hunyuan's configs carry YaRN's keys beside alpha; its code reads alpha alone.
     dict.accept({field::kBetaFast, field::kBetaSlow, field::kMscale, field::kMscaleAllDim});
@@ -96,7 +108,7 @@ void read_dynamic(ObjectReader& dict, RopeParameters& p) {
 
 void read_of_type(ObjectReader& dict, const DictDefaults& defaults, RopeParameters& p) {
   if (p.type == "default" || p.type == "axial") return;
-  p.factor = dict.positive_number(field::kFactor);
+  p.factor = stretch(dict, field::kFactor);
   if (p.type == "linear") {
     required(dict, field::kFactor, p.factor, p.type);
   } else if (p.type == "dynamic") {
@@ -114,9 +126,9 @@ void read_of_type(ObjectReader& dict, const DictDefaults& defaults, RopeParamete
     required(dict, field::kFactor, p.factor, p.type);
     read_original(dict, defaults, p);
     p.low_freq_factor =
-        required(dict, field::kLowFreqFactor, dict.positive_number(field::kLowFreqFactor), p.type);
-    p.high_freq_factor = required(dict, field::kHighFreqFactor,
-                                  dict.positive_number(field::kHighFreqFactor), p.type);
+        required(dict, field::kLowFreqFactor, stretch(dict, field::kLowFreqFactor), p.type);
+    p.high_freq_factor =
+        required(dict, field::kHighFreqFactor, stretch(dict, field::kHighFreqFactor), p.type);
     if (*p.low_freq_factor > *p.high_freq_factor) {
       fail(ErrorCode::invalid_config, "{}: expected at most {} {}, got {}",
            dict.named(field::kLowFreqFactor), field::kHighFreqFactor, *p.high_freq_factor,
@@ -143,8 +155,8 @@ RopeParameters read_rope_dict(ObjectReader& dict, const DictDefaults& defaults) 
   p.type = type_of(dict, defaults);
   p.base = dict.positive_number(field::kRopeTheta).value_or(defaults.base);
   if (!is_valid_base(p.base)) {
-    fail(ErrorCode::invalid_config, "{}: expected a number above 0 and finite in fp32, got {}",
-         dict.named(field::kRopeTheta), p.base);
+    fail(ErrorCode::invalid_config, "{}: expected a number {}, got {}",
+         place_of(dict, field::kRopeTheta), kBaseRange, p.base);
   }
   p.partial_factor =
       dict.positive_number(field::kPartialRotaryFactor).value_or(defaults.partial_factor);
@@ -152,7 +164,7 @@ RopeParameters read_rope_dict(ObjectReader& dict, const DictDefaults& defaults) 
   // from.
   if (p.partial_factor > 1.0 && defaults.model_type != "efficientloftr") {
     fail(ErrorCode::invalid_config, "{}: expected a share of the head of at most 1, got {}",
-         dict.named(field::kPartialRotaryFactor), p.partial_factor);
+         place_of(dict, field::kPartialRotaryFactor), p.partial_factor);
   }
   read_of_type(dict, defaults, p);
   read_axes(dict, p);

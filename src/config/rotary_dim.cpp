@@ -1,7 +1,6 @@
 #include "config/rotary_dim.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
 
@@ -33,8 +32,8 @@ std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_d
   return width;
 }
 
-bool is_valid_base(double base) noexcept {
-  return base > 0.0 && base <= static_cast<double>(std::numeric_limits<float>::max());
-}
+bool is_valid_base(double base) noexcept { return base >= 0x1p-31 && base <= 0x1p126; }
+
+bool is_valid_stretch(double factor) noexcept { return factor >= 0x1p-31 && factor <= 0x1p64; }
 
 }  // namespace ropewalk::config

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "ropewalk/config.h"
 
@@ -17,7 +18,12 @@ enum class OddWidth : std::uint8_t { refused, rounded_up };
 [[nodiscard]] std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_dim,
                                          OddWidth odd = OddWidth::refused);
 
-/// A base is positive, and finite in the fp32 that models hold it in.
+/// What a base and a factor on wavelengths may be, in words and as numbers: far wider than any
+/// model has, and such that the plain frequencies are normal fp32 numbers below 2^32, which is what
+/// plans and the code of the models can hold.
+inline constexpr std::string_view kBaseRange = "from 2^-31 to 2^126";
+inline constexpr std::string_view kStretchRange = "from 2^-31 to 2^64";
 [[nodiscard]] bool is_valid_base(double base) noexcept;
+[[nodiscard]] bool is_valid_stretch(double factor) noexcept;
 
 }  // namespace ropewalk::config

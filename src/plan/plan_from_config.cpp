@@ -99,6 +99,34 @@ void set_window(PlanSpec& spec, const RopeConfig& config) {
   if (config.block_per_axis) spec.block_width = width / spec.axes;
 }
 
+/// The parameter that, beside the base, decides the frequencies.
+std::string_view decisive(const RopeParameters& p, const plan::ScheduleResult& schedule) {
+  if (p.type == "default" || p.type == "axial") return "base";
+  if (p.type == "longrope") {
+    return schedule.length > *p.original_max_positions ? "long_factor" : "short_factor";
+  }
+  if (p.type == "factors") return "rope_freqs";
+  if (p.type == "coordinates") return "spatial_base";
+  return p.type == "dynamic" && p.alpha ? "alpha" : "factor";
+}
+
+/// Parameters that are possible one by one can be absurd together.
+void check_schedule(const RopeParameters& p, const plan::ScheduleResult& schedule) {
+  for (std::size_t pair = 0; pair < schedule.frequencies.size(); ++pair) {
+    const double omega = schedule.frequencies[pair];
+    const float model_omega = schedule.model_frequencies[pair];
+    const bool has_tail = p.type == "proportional" || p.type == "coordinates";
+    const bool stands_still = has_tail && omega == 0.0 && model_omega == 0.0f;
+    const bool normal = std::isnormal(static_cast<float>(omega)) && std::isnormal(model_omega);
+    if (stands_still || (normal && std::fabs(omega) < 0x1p32)) continue;
+    fail(ErrorCode::invalid_config,
+         "{}: expected one that gives every pair a normal fp32 frequency below 2^32, but with base "
+         "{} pair {} gets {}",
+         decisive(p, schedule), p.base, pair,
+         std::isnan(omega) ? "none" : fmt::format("{}", omega));
+  }
+}
+
 void set_frequencies(PlanSpec& spec, plan::ScheduleResult schedule) {
   spec.window = {0, static_cast<std::int64_t>(2 * schedule.frequencies.size())};
   if (spec.frequency_precision == FrequencyPrecision::model) {
@@ -150,6 +178,7 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
       by_arithmetic.short_factors_at_every_length,
       &options.model_power};
   plan::ScheduleResult schedule = plan::run_schedule(input);
+  check_schedule(parameters, schedule);
   plan::AxisMap map =
       plan::axes_of(parameters, static_cast<std::int64_t>(schedule.frequencies.size()),
                     by_arithmetic.layout, options.channels);
@@ -165,6 +194,11 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
   spec.channels = options.channels;
   set_window(spec, config);
   spec.softmax_multiplier = softmax_multiplier_of(config, input);
+  if (!std::isnormal(static_cast<float>(spec.softmax_multiplier))) {
+    fail(ErrorCode::invalid_config,
+         "mscale_all_dim: expected one whose factor on the softmax scale is normal in fp32, got {}",
+         *chosen->mscale_all_dim);
+  }
   spec.scaling = chosen->type;
   return RotaryPlan(std::move(spec));
 }
@@ -176,7 +210,7 @@ RotaryPlan make_plan(std::int64_t head_dim, double base, std::int64_t rotary_dim
           "rotary_dim: expected an even number from 2 to head_dim {}, got {}", head_dim, width);
   require(width <= kMaxRotaryDim, "rotary_dim: expected at most {} channels, got R = {}",
           kMaxRotaryDim, width);
-  require(config::is_valid_base(base), "base: expected a positive number finite in fp32, got {}",
+  require(config::is_valid_base(base), "base: expected a number {}, got {}", config::kBaseRange,
           base);
   RopeParameters parameters;
   parameters.base = base;

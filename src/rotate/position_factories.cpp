@@ -12,8 +12,7 @@ constexpr Positions::Type type_of() {
   return Positions::Type::float64;
 }
 
-/// (axes, batch, token), contiguous. A size that does not fit the array is reported by rotate as
-/// a wrong count.
+/// (axes, batch, token), contiguous. Sizes that do not fit the array are refused by rotate.
 template <class T>
 Positions contiguous(std::span<const T> values, std::int64_t axes, std::int64_t batch,
                      std::int64_t tokens) {
@@ -22,9 +21,9 @@ Positions contiguous(std::span<const T> values, std::int64_t axes, std::int64_t 
   positions.type = type_of<T>();
   positions.data = values.data();
   positions.axes = axes;
-  const bool fits = static_cast<std::int64_t>(values.size()) == axes * batch * tokens;
-  positions.count = fits ? tokens : -1;
+  positions.count = tokens;
   positions.batches = batch;
+  positions.values = static_cast<std::int64_t>(values.size());
   positions.axis_stride = batch * tokens;
   positions.batch_stride = batch == 1 ? 0 : tokens;
   return positions;

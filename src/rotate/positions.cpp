@@ -28,6 +28,16 @@ bool is_valid(std::int64_t position, const PositionRules& rules) {
   return position > -limit && position < limit;
 }
 
+/// A span given to a factory of Positions holds what its sizes say.
+void check_length(const Positions& p) {
+  if (p.values < 0) return;
+  const bool sizes_ok = p.axes >= 0 && p.batches >= 0 && p.count >= 0;
+  const auto wanted = static_cast<__int128>(p.axes) * p.batches * p.count;
+  require(sizes_ok && wanted == p.values,
+          "positions: expected {} axes × {} batch rows × {} tokens of values, got {} values",
+          p.axes, p.batches, p.count, p.values);
+}
+
 }  // namespace
 
 void check_description(const Positions& p, const PositionRules& rules) {
@@ -46,6 +56,7 @@ void check_description(const Positions& p, const PositionRules& rules) {
               "positions: expected data, got a null pointer");
       return;
     case Kind::per_token:
+      check_length(p);
       require(p.count == rules.tokens, "positions: expected one per token ({}), got {}",
               rules.tokens, p.count);
       require(p.batches == 0 || p.batches == rules.batch || (p.batches == 1 && p.batch_stride == 0),

@@ -8,6 +8,7 @@
 #include "ropewalk/table.h"
 #include "rotate/check.h"
 #include "rotate/cpu/kernels.h"
+#include "rotate/observe.h"
 #include "rotate/positions.h"
 
 namespace ropewalk {
@@ -45,6 +46,8 @@ Orders orders_of(Pairing pairing, Direction direction) {
                                          : Orders{Order::half, Order::interleaved};
 }
 
+constexpr std::int64_t kTokensAtATime = 4;
+
 /// A call with everything decided that does not change from tile to tile.
 class Run {
  public:
@@ -76,6 +79,7 @@ class Run {
     const std::int64_t grain = std::max<std::int64_t>(1, kGrainBytes / tile_bytes);
     const auto body = [this](std::int64_t begin, std::int64_t end) {
       for (std::int64_t tile = begin; tile < end; ++tile) rotate_tile(tile);
+      if (beyond_last_cache_) kernel_.fence();
     };
     if (options_.parallel_for != nullptr) {
       (*options_.parallel_for)(tiles, grain, body);
@@ -97,6 +101,33 @@ class Run {
     const std::int64_t first = tile % tiles_per_row_ * tile_tokens_;
     const std::int64_t count = std::min(tile_tokens_, call_.tokens - first);
     reader_.read(batch, first, count, positions, pass);
+    // The first view is rotated as its angles come, a few tokens at a time, so that memory is
+    // busy with the ones before. Where runs of one head matter more, all angles come first.
+    const bool few = beyond_last_cache_ && !heads_outside(rotations_.front());
+    const std::int64_t step = few ? std::min(kTokensAtATime, count) : count;
+    const std::int64_t angle_bytes = cpu::padded_pairs(plan_.pairs()) *
+                                     static_cast<std::int64_t>(computes_double_ ? sizeof(double)
+                                                                                : sizeof(float));
+    const auto rotate_run = [&](const Rotation& rotation, std::int64_t from, std::int64_t run) {
+      if (rotation.in.size[kHead] == 0) return;
+      rotate_view(rotation, batch, first + from, run, cosines + from * angle_bytes,
+                  sines + from * angle_bytes, pass + from);
+    };
+    for (std::int64_t from = 0; from < count; from += step) {
+      const std::int64_t run = std::min(step, count - from);
+      fill_angles(positions + from * plan_.axes(), pass + from, run, cosines + from * angle_bytes,
+                  sines + from * angle_bytes);
+      rotate_run(rotations_.front(), from, run);
+    }
+    for (const Rotation& rotation : rotations_.subspan(1)) rotate_run(rotation, 0, count);
+  }
+
+  [[nodiscard]] static bool heads_outside(const Rotation& rotation) {
+    return std::abs(rotation.out.stride[kHead]) > std::abs(rotation.out.stride[kToken]);
+  }
+
+  void fill_angles(const FixedPosition* positions, const bool* pass, std::int64_t count,
+                   unsigned char* cosines, unsigned char* sines) const {
     if (table_ == nullptr) {
       evaluate_angles(positions, count, cosines, sines);
     } else if (computes_double_) {
@@ -105,11 +136,6 @@ class Run {
     } else {
       copy_angles(table_->cos(), table_->sin(), positions, pass, count,
                   reinterpret_cast<float*>(cosines), reinterpret_cast<float*>(sines));
-    }
-    for (const Rotation& rotation : rotations_) {
-      if (rotation.in.size[kHead] > 0) {
-        rotate_view(rotation, batch, first, count, cosines, sines, pass);
-      }
     }
   }
 
@@ -179,7 +205,7 @@ class Run {
         .sin = sines,
         .pass = reader_.has_padding() ? pass : nullptr,
         .in_place = in_place,
-        .heads_outside = std::abs(out.stride[kHead]) > std::abs(out.stride[kToken]),
+        .heads_outside = heads_outside(rotation),
         .from_memory = beyond_last_cache_};
     (step_ == Step::separate64 ? cpu::tile_computing_in_double(key) : kernel_.tile(key))(args);
   }
@@ -254,6 +280,10 @@ void run(const RotaryPlan& plan, const RotaryTable* table, std::span<const Rotat
   // Looked up before the early returns: a wrong name is refused even where nothing is to do.
   const cpu::Kernel& kernel = cpu::kernel_named(options.kernel);
   if (call.empty) return;
+  if (is_observing()) [[unlikely]] {
+    observe_call(plan, rotations, positions, options.direction,
+                 {"cpu", 0, plan.rotates() ? kernel.name : "copy", table != nullptr});
+  }
   if (!plan.rotates()) {
     copy_all(rotations);
     return;

@@ -109,6 +109,40 @@ TEST(ConfigErrors, ImpossibleValues) {
                  "low_freq_factor");
 }
 
+// Numbers that leave no usable frequency, together or alone, are refused under their own name.
+TEST(ConfigErrors, AbsurdBasesAndFactors) {
+  for (const char* base : {"1e-308", "4.9e-324", "1e-20", "1e38", "3.4e38"}) {
+    expect_refused(fmt::format(R"("rope_theta": {})", base), "rope_theta: expected a number from");
+  }
+  for (const char* factor : {"1e300", "1e38", "1e-300", "1e-320", "-1"}) {
+    for (const char* type : {"linear", "dynamic", "yarn"}) {
+      expect_refused(fmt::format(R"("rope_scaling": {{"type": "{}", "factor": {}}})", type, factor),
+                     "rope_scaling.factor: expected a number from");
+    }
+    expect_refused(fmt::format(R"("rope_scaling": {{"type": "dynamic", "alpha": {}}})", factor),
+                   "rope_scaling.alpha: expected a number from");
+    expect_refused(fmt::format(R"("rope_scaling": {{"type": "longrope", "short_factor": [{}],
+                                   "long_factor": [1]}})",
+                               factor),
+                   "rope_scaling.short_factor: expected a number from");
+  }
+  for (const char* key : {"attention_factor", "beta_fast", "beta_slow"}) {
+    for (const char* value : {"-1", "1e300", "1e-320"}) {
+      expect_refused(
+          fmt::format(R"("rope_scaling": {{"type": "yarn", "factor": 2, "{}": {}}})", key, value),
+          fmt::format("rope_scaling.{}: expected 0 or a positive normal number", key));
+    }
+  }
+}
+
+TEST(ConfigErrors, TextFromTheConfigIsMadePrintable) {
+  const Refused refused = refusal_of(
+      R"({"model_type": "\u001b[31mred\u009b\n", "hidden_size": 8, "num_attention_heads": 1})");
+  EXPECT_EQ(refused.code, ErrorCode::unsupported);
+  EXPECT_NE(refused.message.find(R"(\x1b[31mred\u009b\n)"), std::string::npos) << refused.message;
+  for (const char c : refused.message) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
+}
+
 TEST(ConfigErrors, TextThatIsNotAConfig) {
   for (const char* text :
        {"", "{", "[]", "3", "null", "NaN", "{\"a\": 1,}", "{NaN: 1}", "{\"a\": Nan}",

@@ -241,6 +241,7 @@ void check_matrix(Report& report, const CheckOptions& options) {
       }
     }
     matrix.seed = options.seed;
+    matrix.threads = options.reduced ? 1 : 0;  // sanitizers need not watch threads wait
     double worst = 0;
     matrix.progress = [&](std::span<const verify::CaseRecord> records, std::int64_t, std::int64_t) {
       for (const verify::CaseRecord& record : records) {

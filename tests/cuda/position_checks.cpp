@@ -1,5 +1,6 @@
 // Bad positions, padding, cu_seqlens, empty and expanded tensors: what only the device can check.
 #include <cmath>
+#include <cstring>
 
 #include "ropewalk/cuda.h"
 #include "ropewalk/error.h"
@@ -122,6 +123,49 @@ void check_table_limits(Report& report) {
     report.check(false, "an offset beyond the table was taken");
   } catch (const Error& error) {
     report.check(error.code() == ErrorCode::bad_position, error.what());
+  }
+}
+
+/// Angles in the caller's memory: the bits of a DeviceTable of the same values, and its limits.
+void check_callers_angles(Report& report) {
+  for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
+    const RotaryTable host(make_plan(kDim), 8, dtype);
+    const cuda::DeviceTable table(host);
+    const cuda::DevicePlan plan(host.plan());
+    const bool is_double = host.is_double();
+    const std::size_t bytes = is_double ? host.cos64().size_bytes() : host.cos().size_bytes();
+    const DeviceBuffer cos(bytes);
+    const DeviceBuffer sin(bytes);
+    cos.upload(is_double ? static_cast<const void*>(host.cos64().data()) : host.cos().data(),
+               bytes);
+    sin.upload(is_double ? static_cast<const void*>(host.sin64().data()) : host.sin().data(),
+               bytes);
+    const cuda::DeviceAngles angles{cos.data(), sin.data(), host.rows(), is_double};
+    const OnDevice expected(dtype, 5, 3);
+    const OnDevice got(dtype, 5, 3);
+    const Positions offset = Positions::from_offset(3);
+    cuda::rotate(table, std::array{Rotation::in_place(expected.view)}, offset, nullptr);
+    cuda::rotate(plan, angles, std::array{Rotation::in_place(got.view)}, offset, nullptr);
+    (void)plan.bad_rows();
+    expected.fetch();
+    got.fetch();
+    const bool same =
+        std::memcmp(expected.host.view().data, got.host.view().data, got.memory.size()) == 0;
+    report.check(same, fmt::format("{}: other bits than a DeviceTable", name_of(dtype)));
+    const auto refused = [&](const cuda::DeviceAngles& wrong, std::int64_t start, ErrorCode code) {
+      try {
+        cuda::rotate(plan, wrong, std::array{Rotation::in_place(got.view)},
+                     Positions::from_offset(start), nullptr);
+      } catch (const Error& error) {
+        return error.code() == code;
+      }
+      return false;
+    };
+    report.check(refused(angles, 4, ErrorCode::bad_position), "a start beyond the rows was taken");
+    report.check(refused({cos.data(), sin.data(), 0, is_double}, 0, ErrorCode::invalid_argument),
+                 "angles without rows were taken");
+    report.check(refused({cos.data(), sin.data(), 8, !is_double}, 0, ErrorCode::invalid_argument),
+                 "angles of the other type were taken");
   }
 }
 
@@ -256,10 +300,13 @@ void check_refusals(Report& report) {
           [] { const cuda::DevicePlan plan(make_plan(kDim), 4096); });
   PlanSpec parity = make_plan(kDim).spec();
   parity.arithmetic = Arithmetic::parity_p2;
-  refuses("a parity plan without a table", ErrorCode::invalid_argument,
-          [&] { const cuda::DevicePlan plan{RotaryPlan(parity)}; });
   const cuda::DevicePlan plan(make_plan(kDim));
   const DeviceBuffer memory(1024);
+  refuses("a parity plan without a table", ErrorCode::invalid_argument, [&] {
+    const TensorView view = bthd(memory.data(), Dtype::float32, 1, 1, 1, kDim);
+    cuda::rotate(cuda::DevicePlan(RotaryPlan(parity)), std::array{Rotation::in_place(view)},
+                 Positions::from_offset(0), nullptr);
+  });
   const TensorView odd = bthd(memory.data() + 1, Dtype::float32, 1, 1, 1, kDim);
   refuses("a misaligned element", ErrorCode::invalid_argument, [&] {
     cuda::rotate(plan, std::array{Rotation::in_place(odd)}, Positions::from_offset(0), nullptr);
@@ -276,6 +323,7 @@ void check_refusals(Report& report) {
 void check_positions(Report& report, const CheckOptions& options) {
   report.section("bad positions: NaN rows and the counter", [&] { check_limits(report); });
   report.section("positions outside a table", [&] { check_table_limits(report); });
+  report.section("angles in the caller's memory", [&] { check_callers_angles(report); });
   report.section("cu_seqlens that do not fit", [&] { check_cu_seqlens(report); });
   report.section("packed sequences", [&] { check_packed(report, options.seed); });
   report.section("empty, expanded and unrotated tensors", [&] { check_edges(report); });

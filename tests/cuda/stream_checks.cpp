@@ -6,9 +6,9 @@
 #include "ropewalk/cuda.h"
 #include "ropewalk/error.h"
 #include "tests/cuda/checks.h"
-#include "tests/cuda/device_tools.h"
 #include "verify/compare.h"
 #include "verify/cuda/device_memory.h"
+#include "verify/cuda/device_values.h"
 #include "verify/host_tensor.h"
 #include "verify/random.h"
 
@@ -125,10 +125,10 @@ void check_programmatic_chain(Report& report, std::uint64_t seed) {
       }
       must(cudaStreamSynchronize(stream));
     }
-    const auto words = static_cast<std::int64_t>(a.memory.size() / 4);
     const std::uint64_t different =
-        count_differences(a.on_device[0].out.data, b.on_device[0].out.data, words);
-    report.check(different == 0, fmt::format("programmatic chain of 21, {} tokens: {} words differ",
+        verify::different_bytes(a.on_device[0].out.data, b.on_device[0].out.data,
+                                static_cast<std::int64_t>(a.memory.size() / 2));
+    report.check(different == 0, fmt::format("programmatic chain of 21, {} tokens: {} bytes differ",
                                              tokens, different));
     must(cudaStreamDestroy(stream));
   }
@@ -183,7 +183,10 @@ void check_large_tensor(Report& report, Pairing pairing, std::int64_t tokens, bo
   const auto bytes = static_cast<std::size_t>(elements) * 2;
   const std::string what = fmt::format("{} {} elements {} {}", name_of(pairing), elements,
                                        heads_first ? "heads first" : "tokens first", policy);
-  if (free_memory() < 3 * bytes) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  must(cudaMemGetInfo(&free, &total));
+  if (free < 3 * bytes) {
     fmt::print("skipped {}: too little memory\n", what);
     return;
   }
@@ -191,9 +194,9 @@ void check_large_tensor(Report& report, Pairing pairing, std::int64_t tokens, bo
   const DeviceBuffer in(bytes);
   const DeviceBuffer out(bytes);
   const DeviceBuffer expected(bytes);
-  fill_bfloat16(in.data(), elements, 3);
-  poison(out.data(), bytes);
-  poison(expected.data(), bytes);
+  verify::fill_normal(in.data(), elements, Dtype::bfloat16, 3, nullptr);
+  must(cudaMemset(out.data(), 0xff, bytes));
+  must(cudaMemset(expected.data(), 0x7f, bytes));  // other bytes: what nobody wrote differs
   const auto view = [&](const DeviceBuffer& buffer) {
     return heads_first ? bhtd(buffer.data(), Dtype::bfloat16, 1, tokens, heads, dim)
                        : bthd(buffer.data(), Dtype::bfloat16, 1, tokens, heads, dim);
@@ -211,8 +214,9 @@ void check_large_tensor(Report& report, Pairing pairing, std::int64_t tokens, bo
     cuda::rotate(plan, std::array{Rotation{from, to}}, Positions::from_offset(first), nullptr,
                  {.policy = "narrow"});
   }
-  const std::uint64_t different = count_differences(out.data(), expected.data(), elements);
-  report.check(different == 0, fmt::format("{}: {} elements differ", what, different));
+  const std::uint64_t different =
+      verify::different_bytes(out.data(), expected.data(), static_cast<std::int64_t>(bytes));
+  report.check(different == 0, fmt::format("{}: {} bytes differ", what, different));
 }
 
 }  // namespace

@@ -38,11 +38,15 @@ set(prefix ${WORK}/moved)
 foreach(shared OFF ${SHARED})
   set(build ${WORK}/consumer-${shared})
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/consumer -B ${build} -G ${GENERATOR}
-    -D CMAKE_PREFIX_PATH=${prefix} -D BUILD_SHARED_LIBS=${shared} -D EXAMPLES=${SOURCE}/examples
+    -D CMAKE_PREFIX_PATH=${prefix} -D BUILD_SHARED_LIBS=${shared} -D WITH_CUDA=${CUDA}
+    -D EXAMPLES=${SOURCE}/examples
     -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
     -D CMAKE_CXX_FLAGS=${flags} -D CMAKE_C_FLAGS=${flags})
   run(${CMAKE_COMMAND} --build ${build})
   run(${build}/two_views ${config})
+  if(CUDA)
+    run(${build}/device_list)
+  endif()
 endforeach()
 
 find_program(PKG_CONFIG pkg-config)

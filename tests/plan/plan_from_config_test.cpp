@@ -55,6 +55,45 @@ TEST(PlanFromConfig, PrecisionChoosesWhatTheFrequenciesAre) {
   EXPECT_EQ(model.frequencies()[3], static_cast<double>(model.model_frequencies()[3]));
 }
 
+// Parameters that leave a frequency infinite, absent, zero or subnormal name the one to change.
+TEST(PlanFromConfig, AbsurdFrequenciesAreRefused) {
+  struct Case {
+    std::string type, key;
+    double base, factor;
+  };
+  for (const Case& c :
+       {Case{"linear", "factor", 1e4, 1e300}, Case{"linear", "factor", 1e4, 1e-300},
+        Case{"linear", "factor", 0x1p120, 0x1p20}, Case{"dynamic", "factor", 1e4, 1e300},
+        Case{"yarn", "factor", 1e4, 1e300}, Case{"llama3", "factor", 1e4, 1e300},
+        Case{"default", "base", 1e-300, 1}, Case{"proportional", "factor", 1e4, 1e300}}) {
+    RopeConfig config = plain_config();
+    RopeParameters& p = parameters_of(config);
+    p.type = c.type;
+    p.base = c.base;
+    p.factor = c.factor;
+    p.original_max_positions = 4096;
+    p.low_freq_factor = 1.0;
+    p.high_freq_factor = 4.0;
+    PlanOptions options;
+    options.length = 8192;
+    try {
+      static_cast<void>(make_plan(config, options));
+      ADD_FAILURE() << c.type << " was accepted";
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_EQ(error.code(), ErrorCode::invalid_config) << message;
+      EXPECT_TRUE(message.starts_with(c.key + ": ")) << message;
+      EXPECT_EQ(message.find("nan"), std::string::npos) << message;
+    }
+  }
+  for (const double base : {1e-308, 4.9e-324, 0x1p127, 1e308}) {
+    EXPECT_THROW(static_cast<void>(make_plan(64, base)), Error) << base;
+  }
+  for (const double base : {0x1p-31, 0x1p126}) {
+    EXPECT_NO_THROW(static_cast<void>(make_plan(64, base))) << base;
+  }
+}
+
 // Bug12, transformers#48101, #35233, fla#1177: sizes that cannot be are refused, naming both.
 TEST(PlanFromConfig, OddAndOversizedWindowsAreRefused_Bug12) {
   struct Case {

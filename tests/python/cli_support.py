@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CLI = Path(os.environ.get("ROPEWALK_CLI", ROOT / "build" / "cli" / "ropewalk")).absolute()
+
 CONFIG = {
     "model_type": "llama",
     "hidden_size": 128,

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli_support import CONFIG
-
-ROOT = Path(__file__).resolve().parents[2]
-CLI = Path(os.environ.get("ROPEWALK_CLI", ROOT / "build" / "cli" / "ropewalk")).absolute()
+from cli_support import CLI, CONFIG, ROOT
 
 Run = Callable[..., subprocess.CompletedProcess]
 

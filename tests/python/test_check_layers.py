@@ -38,7 +38,8 @@ ALLOWED = {
     "verify/tolerance.h": "inline constexpr double kTolerance = 1e-7;\n",
     "measure/case.cpp": '#include "verify/compare.h"\n#include "base/parallel.h"\n',
     "cli/run.cpp": '#include "measure/case.h"\n#include "config/hf_fields.h"\n',
-    "tests/a_test.cpp": "EXPECT_NEAR(a, b, bound);\nEXPECT_EQ(sum(0.5, x), 1.5);\n",
+    "tests/a_test.cpp": "EXPECT_NEAR(a, b, bound);\nEXPECT_EQ(sum(0.5, x), 1.5);\n"
+    "EXPECT_LE(a, verify::bound(1e-5));\nexpect_close(a, {1e-5}, bound);\n",
     "src/config/hf_fields.h": 'constexpr auto kRopeTheta = "rope_theta";\n',
 }
 
@@ -64,6 +65,10 @@ def test_a_tree_that_obeys_is_clean(checker, tmp_path):
         ("tests/x_test.cpp", "EXPECT_NEAR(a,\n    b, 1e-6);\n", "tolerance"),
         ("src/plan/y.cpp", "constexpr double kTolerance = 1e-9;\n", "tolerance"),
         ("tests/x.cpp", "const double epsilon{0.001};\n", "tolerance"),
+        ("tests/z.cpp", "EXPECT_LE(std::max(a, b), 6.2e-8L);\n", "tolerance"),
+        ("tests/z.cpp", "ASSERT_LT(a,\n    1e-6 * b) << a;\n", "tolerance"),
+        ("tests/z.cpp", "expect_close(log(2.0), {1, 2}, 1e-31);\n", "tolerance"),
+        ("tests/python/z.py", "assert abs(a - b) <= 1e-6\n", "tolerance"),
         (
             "python/ropewalk/x.py",
             "np.testing.assert_allclose(a, b, rtol=1e-5)\n",

@@ -10,8 +10,7 @@ import subprocess
 
 import pytest
 
-from cli_support import CONFIG, assert_one_sentence
-from conftest import CLI
+from cli_support import CLI, CONFIG, assert_one_sentence
 
 
 def test_help_and_version(cli):
@@ -28,7 +27,7 @@ def test_help_and_version(cli):
         ([], ["subcommand"]),
         (["nonsense"], ["nonsense"]),
         (["inspect"], ["CONFIG"]),
-        (["inspect", "{missing}"], ["missing"]),
+        (["inspect", "{missing}"], ["CONFIG", "missing"]),
         (["inspect", "{config}", "--length", "x"], ["--length"]),
         (["inspect", "{config}", "--length", "0"], ["--length"]),
         (
@@ -39,7 +38,7 @@ def test_help_and_version(cli):
         (["inspect", "{config}", "--frequencies", "x"], ["--frequencies"]),
         (["inspect", "{config}", "--bogus"], ["--bogus"]),
         (["rotate", "{config}", "--output", "o"], ["--input"]),
-        (["rotate", "{config}", "--input", "{missing}", "--output", "o"], ["missing"]),
+        (["rotate", "{config}", "--input", "{missing}", "--output", "o"], ["--input", "missing"]),
         (["bench", "--dtype", "int8"], ["--dtype", "int8"]),
         (["bench", "--layout", "hdtb"], ["--layout", "hdtb"]),
         (["bench", "--pairing", "thirds"], ["--pairing", "thirds"]),
@@ -47,10 +46,24 @@ def test_help_and_version(cli):
         (["bench", "--kernel", "abacus"], ["--kernel", "abacus", "scalar"]),
         (["bench", "--head-dim", "7"], ["--head-dim", "7"]),
         (["bench", "--tokens", "0"], ["--tokens"]),
+        (["bench", "--tokens", "1,,2"], ["--tokens", "1,,2"]),
+        (["bench", "--tokens", "1,"], ["--tokens", "1,"]),
+        (["bench", "--tokens", "1,x"], ["--tokens", "x"]),
+        (["bench", "--dtype", ",f32"], ["--dtype", ",f32"]),
+        (["bench", "--threads", "1,4097"], ["--threads", "4097"]),
+        (["bench", "--tokens", "2", "--start", str(2**36)], ["--start", str(2**36)]),
+        (["bench", "--tokens", str(2**31), "--heads", str(2**31)], ["--tokens", "--heads"]),
+        (["bench", "--seconds", "nan"], ["--seconds", "nan"]),
+        (["run", "--seconds", "nan"], ["--seconds", "nan"]),
         (["bench", "--json", "--csv"], ["--csv"]),
         (["verify", "--kernel", "abacus"], ["--kernel", "abacus"]),
         (["verify", "--dtype", "int8"], ["--dtype", "int8"]),
         (["verify", "--quick", "--full"], ["--full", "--quick"]),
+        (["verify", "--dtype", "f32,,f16"], ["--dtype", "f32,,f16"]),
+        (["verify", "--shard", "0/4"], ["--shard", "0/4"]),
+        (["verify", "--shard", "5/4"], ["--shard", "5/4"]),
+        (["verify", "--shard", "1"], ["--shard", "1"]),
+        (["verify", "--shard", "9999/9999"], ["--shard", "9999"]),
         (["run", "--configs", "{missing}"], ["--configs", "missing"]),
         (["run", "--tokens", "-1"], ["--tokens"]),
         (["run", "--dtype", "int8"], ["--dtype", "int8"]),
@@ -66,6 +79,52 @@ def test_wrong_usage_is_one_sentence_that_names_the_argument(
 def test_an_unknown_rope_key_is_named(cli, config):
     config.write_text(json.dumps(CONFIG | {"rope_scaling": {"rope_type": "spiral"}}))
     assert_one_sentence(cli("inspect", config), 2, "spiral")
+
+
+ESCAPES = "\x1b[31m\u009b2J\x07\u202e\n"
+
+
+def assert_no_commands(text: str) -> None:
+    assert not set(text) & set("\x1b\x07\x7f\u009b\u202e"), text
+
+
+def test_text_of_a_config_cannot_steer_a_terminal(cli, config):
+    config.write_text(json.dumps(CONFIG | {"model_type": ESCAPES}))
+    for options in ([], ["--json"]):
+        result = cli("inspect", config, *options)
+        assert result.returncode == 0, result.stderr
+        assert_no_commands(result.stdout.replace("\u202e", "") if options else result.stdout)
+    assert "\\x1b[31m\\u009b2J\\x07\\u202e\\n: 2 query heads" in cli("inspect", config).stdout
+    assert json.loads(cli("inspect", config, "--json").stdout)["model_type"] == ESCAPES
+    layers = {f"a{ESCAPES}": {"rope_type": "default"}, "b": {"rope_type": "default"}}
+    types = [f"a{ESCAPES}", "b", "b"]
+    config.write_text(json.dumps(CONFIG | {"layer_types": types, "rope_parameters": layers}))
+    assert_no_commands(cli("inspect", config).stdout)
+    asked = cli("inspect", config, "--layer-type", f"x{ESCAPES}")
+    assert_one_sentence(asked, 2, "--layer-type", "\\x1b[31m")
+    assert_no_commands(asked.stderr)
+    for broken in ({f"rope_{ESCAPES}": 1}, {"rope_scaling": {"type": ESCAPES}}):
+        config.write_text(json.dumps(CONFIG | broken))
+        result = cli("inspect", config)
+        assert_one_sentence(result, 2, "\\x1b[31m")
+        assert_no_commands(result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("members", "key"),
+    [
+        ({"rope_theta": 1e-308}, "rope_theta"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 1e300}}, "rope_scaling.factor"),
+        ({"rope_theta": 2.0**120, "rope_scaling": {"type": "linear", "factor": 1e9}}, "factor"),
+        ({"rope_theta": 0.5, "rope_scaling": {"type": "yarn", "factor": 2}}, "rope_theta"),
+    ],
+)
+def test_absurd_numbers_are_refused_by_their_key(cli, config, members, key):
+    config.write_text(json.dumps(CONFIG | members))
+    result = cli("inspect", config)
+    assert_one_sentence(result, 2)
+    assert result.stderr.startswith(f"ropewalk: {key}: "), result.stderr
+    assert "nan" not in result.stderr
 
 
 def test_standard_output_that_cannot_be_written_is_an_error(cli, config):
@@ -90,6 +149,18 @@ def test_python_subcommands_say_what_to_install(cli, tmp_path, command):
     assert_one_sentence(
         cli(command, "--help", env=environment), 2, command, "pip install --no-build-isolation"
     )
+
+
+@pytest.mark.parametrize("option", ["--against=all", "--list-peers", "--fetch"])
+def test_bench_with_peers_lives_in_python(cli, tmp_path, option):
+    python = tmp_path / "python3"
+    python.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "$@"\nexit 7\n')
+    python.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    result = cli("bench", "--tokens", "4", option, env=environment)
+    assert (result.returncode, result.stdout.split()[2:]) == (7, ["bench", "--tokens", "4", option])
+    here = cli("bench", "--tokens", "1", "--reps", "1", "--seconds", "0.001", env=environment)
+    assert here.returncode == 0, here.stderr
 
 
 def test_python_subcommands_are_forwarded_with_their_arguments(cli, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 
@@ -88,12 +89,12 @@ def test_a_rows_command_reproduces_the_row(cli):
 
 def test_bench_tables(cli):
     options = ["--tokens", "4", "--heads", "2", "--kv-heads", "0", *QUICK]
-    csv = cli("bench", *options, "--csv").stdout.splitlines()
+    lines = cli("bench", *options, "--csv").stdout.splitlines()
     markdown = cli("bench", *options, "--markdown").stdout.splitlines()
-    assert len(csv) == 3 and csv[0].startswith("tokens,")
-    assert len({line.count(",") for line in csv}) == 1
+    assert len(lines) == 3 and lines[0].startswith("tokens,")
+    assert len({len(row) for row in csv.reader(lines)}) == 1
     assert len(markdown) == 4 and len({line.count("|") for line in markdown}) == 1
-    assert "ropewalk bench --batch 1" in csv[1]
+    assert "ropewalk bench --batch 1" in lines[1]
     assert "counting 3" in cli("bench", *options, "--explain").stdout
 
 
@@ -104,9 +105,32 @@ def test_run_covers_every_shipped_config(cli, shipped_configs):
     assert {row["model"] for row in report["rows"]} == {p.stem for p in shipped_configs}
     assert report["failed"] == 0
     for row in report["rows"]:
-        assert row["ok"]
+        assert row["ok"] and row["device"] in ("cpu", "cuda")
         if row["rotates"]:
             assert row["verified"] and 0 < row["worst_error_to_bound"] <= 1 and row["us"] > 0
+
+
+def test_run_has_rows_of_the_gpu_or_says_why_not(cli, tmp_path):
+    (tmp_path / "model.json").write_text(json.dumps(CONFIG))
+    options = ["--configs", tmp_path, "--tokens", "4", "--seconds", "0.001"]
+    report = json.loads(cli("run", *options, "--json").stdout)
+    machine = report["machine"]
+    on_gpu = [row for row in report["rows"] if row["device"] == "cuda"]
+    assert len(report["rows"]) == 1 + len(on_gpu)
+    assert ("gpu" in machine) == bool(on_gpu) and ("no_gpu" in machine) != bool(on_gpu)
+    text = cli("run", *options).stdout
+    if on_gpu:
+        assert machine["gpu"]["name"] in text
+        return
+    lines = [line for line in text.splitlines() if line.startswith("No GPU rows: ")]
+    assert lines == [f"No GPU rows: {machine['no_gpu']}."]
+    assert "GPU" not in cli("run", *options, "--device", "cpu").stdout
+    for command in ("run", "bench"):
+        assert_one_sentence(cli(command, "--device", "cuda"), 2, "--device", machine["no_gpu"])
+
+
+def test_what_only_one_kind_of_device_has(cli):
+    assert_one_sentence(cli("bench", "--warm"), 2, "--warm", "--device cuda")
 
 
 def test_run_reports_a_config_that_is_refused_and_fails(cli, config, tmp_path):
@@ -114,7 +138,9 @@ def test_run_reports_a_config_that_is_refused_and_fails(cli, config, tmp_path):
     folder.mkdir()
     (folder / "good.json").write_text(json.dumps(CONFIG))
     (folder / "bad.json").write_text(json.dumps(CONFIG | {"rope_scaling": {"rope_type": "x"}}))
-    result = cli("run", "--configs", folder, "--tokens", "4", "--seconds", "0.001")
+    result = cli(
+        "run", "--configs", folder, "--tokens", "4", "--seconds", "0.001", "--device", "cpu"
+    )
     assert result.returncode == 1
     assert "FAILED bad:" in result.stdout and "1 of 2 verified" in result.stdout
     table = [line for line in result.stdout.splitlines() if line.startswith("good")]
@@ -134,5 +160,19 @@ def test_verify_a_part_of_the_matrix(cli):
         "interleaved_to_half",
     }
     assert all(0 < r["worst_error_to_bound"] <= 1 for r in report["rows"])
-    seed = cli("verify", "--kernel", "scalar", "--dtype", "bf16", "--seed", report["seed"])
-    assert str(report["seed"]) in seed.stdout
+    parts = [
+        json.loads(
+            cli(
+                *("verify", "--kernel", "scalar", "--dtype", "bf16", "--json"),
+                *("--seed", report["seed"], "--shard", f"{part}/3"),
+            ).stdout
+        )
+        for part in (1, 2, 3)
+    ]
+    for number, part in enumerate(parts, 1):
+        assert part["pass"] and part["seed"] == report["seed"]
+        assert part["shard"] == {"number": number, "parts": 3}
+    for key in ("cases", "elements"):
+        whole = sum(row[key] for row in report["rows"])
+        assert sum(row[key] for part in parts for row in part["rows"]) == whole
+        assert all(sum(row[key] for row in part["rows"]) < whole for part in parts)

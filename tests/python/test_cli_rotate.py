@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import signal
+import stat
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
 from cli_support import assert_one_sentence
+from conftest import CLI
 
 HEAD_DIM = 64
 
@@ -21,6 +28,7 @@ def tensors() -> dict[str, np.ndarray]:
         "k": random.standard_normal((2, 5, 2, HEAD_DIM)).astype(np.float32),
         "v": random.standard_normal((2, 5, 2, 48)).astype(np.float32),
         "ids": np.array([[7, 8, 9, 10, 11], [100, 200, 300, 400, 500]], dtype=np.int64),
+        "bad": np.array([0, 1, 2, 3, 2**40], dtype=np.int64),
     }
 
 
@@ -52,7 +60,7 @@ def test_rotate_matches_the_formula_and_copies_the_rest(cli, config, tensors, tm
     save_file(tensors, source, metadata={"format": "np"})
     report = rotate(cli, config, source, target, "--positions", "1000", "--frequencies", "formula")
     assert {t["name"] for t in report["rotated"]} == {"q", "k"}
-    assert set(report["copied"]) == {"v", "ids"}
+    assert set(report["copied"]) == {"v", "ids", "bad"}
     result = load_file(target)
     positions = np.broadcast_to(1000 + np.arange(5), (2, 5))
     for name in ("q", "k"):
@@ -153,7 +161,12 @@ def test_parity_arithmetic_is_another_arithmetic(cli, config, tensors, tmp_path)
         (["--positions", "v"], ["--positions", "v"]),
         (["--layout", "thd"], ["--layout", "thd"]),
         (["--layout", "dhtb"], ["--layout"]),
-        (["--positions", str(2**36)], [str(2**36)]),
+        (["--positions", str(2**36)], ["--positions", str(2**36)]),
+        (["--positions", str(2**40), "--arithmetic", "parity_p0"], ["--positions", "2^36"]),
+        (["--positions", str(2**63 - 1), "--arithmetic", "parity_p2"], ["--positions", "2^36"]),
+        (["--positions", "bad", "--arithmetic", "parity_p2"], ["--positions", str(2**40)]),
+        (["--positions", "bad"], ["--positions", str(2**40)]),
+        (["--tensor", "q,,k"], ["--tensor", "q,,k"]),
     ],
 )
 def test_rotate_refuses_in_one_sentence_and_writes_nothing(
@@ -179,13 +192,97 @@ def test_a_truncated_file_is_refused(cli, config, tensors, tmp_path):
     assert not target.exists()
 
 
-def test_an_output_that_cannot_be_written_is_failed_work(cli, config, tensors, tmp_path):
+@pytest.mark.parametrize("place", ["no folder/out", "file/out", "folder", "new/"])
+def test_an_output_where_no_file_can_be_is_wrong_usage(cli, config, tensors, tmp_path, place):
     source = tmp_path / "in.safetensors"
     save_file(tensors, source)
-    target = tmp_path / "no folder" / "out.safetensors"
-    assert_one_sentence(
-        cli("rotate", config, "--input", source, "--output", target), 1, "no folder"
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    result = cli("rotate", config, "--input", source, "--output", f"{tmp_path}/{place}")
+    assert_one_sentence(result, 2, "--output", place)
+
+
+def test_an_output_that_cannot_be_written_is_failed_work(cli, config, tensors, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out" / "out.safetensors"
+    save_file(tensors, source)
+    target.parent.mkdir()
+    target.write_text("old")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    arguments = [str(CLI), "rotate", str(config), "--input", str(source), "--output", str(target)]
+    result = subprocess.run(
+        arguments, check=False, capture_output=True, text=True, preexec_fn=limit
     )
+    assert_one_sentence(result, 1, "--output", "out.safetensors")
+    assert target.read_text() == "old"
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_leaves_nothing_behind(cli, config, tmp_path, signal_number):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out" / "out.safetensors"
+    save_file({"q": np.zeros((1, 65536, 32, HEAD_DIM), np.float16)}, source)
+    target.parent.mkdir()
+    process = subprocess.Popen(
+        [str(CLI), "rotate", str(config), "--input", str(source), "--output", str(target)]
+    )
+    descriptors = Path(f"/proc/{process.pid}/fd")
+    try:
+        # The output is open once a descriptor points into its folder.
+        while process.poll() is None and not any(
+            str(target.parent) in os.readlink(d) for d in descriptors.iterdir()
+        ):
+            pass
+        process.send_signal(signal_number)
+        finished = process.wait(timeout=60) == 0
+    except FileNotFoundError:  # a descriptor was closed while it was looked at
+        process.kill()
+        process.wait()
+        finished = target.exists()
+    left = [p.name for p in target.parent.iterdir()]
+    if any(name.startswith(".ropewalk-") for name in left):
+        pytest.skip("this file system has no files without a name")
+    assert left == ([target.name] if finished else [])
+
+
+def test_an_output_keeps_the_mode_it_has(cli, config, tensors, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(tensors, source)
+    target.write_text("old")
+    target.chmod(0o600)
+    rotate(cli, config, source, target)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    np.testing.assert_array_equal(load_file(target)["v"], tensors["v"])
+
+
+@pytest.mark.parametrize("arithmetic", ["parity_p0", "parity_p2", "parity_p4"])
+def test_parity_at_far_positions_needs_no_more_memory(cli, config, tensors, tmp_path, arithmetic):
+    """A table holds the positions of the call, not all from 0 to the largest."""
+    source = tmp_path / "in.safetensors"
+    far = np.array([[2**35, 3, 2**35, -7, 2**24 + 1], [0, 1, 2, 3, 2**36 - 1]], dtype=np.int64)
+    save_file(tensors | {"far": far}, source)
+    files = [tmp_path / f"{i}.safetensors" for i in range(3)]
+    options = ("--arithmetic", arithmetic, "--tensor", "q", "--positions")
+    rotate(cli, config, source, files[0], *options, "far")
+    whole = load_file(files[0])["q"]
+    for row, start in ((1, 0), (0, 2**35)):  # the same places, said as a start
+        rotate(cli, config, source, files[1], *options, str(start))
+        np.testing.assert_array_equal(load_file(files[1])["q"][row, 0], whole[row, 0])
+    if arithmetic == "parity_p2":  # below 2^24 the recipe's angle is near the exact one
+        rotate(cli, config, source, files[2], "--tensor", "q", "--positions", "far")
+        exact = load_file(files[2])["q"]
+        for at in ((0, 1), (0, 3), (1, 1)):
+            error = 8 * float(np.finfo(np.float32).eps) * np.max(np.abs(tensors["q"]))
+            assert np.max(np.abs(whole[at] - exact[at])) <= error
+
+
+def test_an_empty_tensor_has_no_position_to_look_up(cli, config, tmp_path):
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file({"q": np.zeros((2, 0, 4, HEAD_DIM), np.float32)}, source)
+    report = rotate(cli, config, source, target, "--arithmetic", "parity_p0")
+    assert [t["name"] for t in report["rotated"]] == ["q"]
 
 
 def test_float_positions_are_refused_unless_asked_for(cli, config, tensors, tmp_path):

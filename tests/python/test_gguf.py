@@ -2,14 +2,16 @@
 
 import json
 import math
+import os
 import struct
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from conftest import CLI
-
+ROOT = Path(__file__).resolve().parents[2]
+CLI = Path(os.environ.get("ROPEWALK_CLI", ROOT / "build" / "cli" / "ropewalk"))
 U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 
 

@@ -204,7 +204,12 @@ TEST(BadPositions, WrongCountsAndAxesAreRefused) {
   expect_refused(Positions::from_batch_offsets(std::span<const std::int64_t>(five)),
                  ErrorCode::invalid_argument, {"positions", "2", "5"});
   expect_refused(Positions::from_axes(std::span<const std::int64_t>(five), 3, 2, 4),
-                 ErrorCode::invalid_argument, {"positions"});
+                 ErrorCode::invalid_argument,
+                 {"positions: expected 3 axes × 2 batch rows × 4 tokens of values, got 5 values"});
+  expect_refused(Positions::from_batch_tokens(std::span<const std::int64_t>(five), 4),
+                 ErrorCode::invalid_argument, {"1 batch rows × 4 tokens", "got 5 values"});
+  expect_refused(Positions::from_batch_tokens(std::span<const std::int64_t>(five), -1),
+                 ErrorCode::invalid_argument, {"-1 tokens", "got 5 values"});
   const std::vector<std::int64_t> three_axes(24);
   expect_refused(Positions::from_axes(std::span<const std::int64_t>(three_axes), 3, 2, 4),
                  ErrorCode::invalid_argument, {"positions", "axes"});

@@ -102,6 +102,69 @@ TEST(TablePositions, WithoutATableTheyAreAllValid_Bug16) {
   EXPECT_TRUE(found.pass()) << found.detail;
 }
 
+// A table for chosen positions: memory follows their number, not the largest of them.
+TEST(TableOfPositions, HasTheRowsOfTheLongTable) {
+  const std::vector<std::int64_t> chosen{700, 3, 0, 1023, 3};
+  for (const Arithmetic arithmetic :
+       {Arithmetic::exact, Arithmetic::parity_p0, Arithmetic::parity_p2, Arithmetic::parity_p4}) {
+    PlanSpec spec = make_plan(38, 1e4, 36).spec();
+    spec.arithmetic = arithmetic;
+    spec.amplitude = 1.2772588722239781;
+    const RotaryPlan plan(spec);
+    for (const Dtype dtype : kAllDtypes) {
+      const RotaryTable table(plan, chosen, dtype);
+      const RotaryTable all(plan, 1024, dtype);
+      ASSERT_EQ(table.rows(), 5);
+      ASSERT_EQ(table.is_double(), all.is_double());
+      const auto pairs = static_cast<std::size_t>(plan.pairs());
+      const auto same_row = [&](const auto& some, const auto& every, std::size_t row) {
+        const auto at = static_cast<std::size_t>(chosen[row]);
+        return std::ranges::equal(some.subspan(row * pairs, pairs),
+                                  every.subspan(at * pairs, pairs));
+      };
+      for (std::size_t row = 0; row < chosen.size(); ++row) {
+        const bool same = table.is_double() ? same_row(table.cos64(), all.cos64(), row) &&
+                                                  same_row(table.sin64(), all.sin64(), row)
+                                            : same_row(table.cos(), all.cos(), row) &&
+                                                  same_row(table.sin(), all.sin(), row);
+        EXPECT_TRUE(same) << name_of(arithmetic) << " " << name_of(dtype) << " row " << row;
+      }
+    }
+  }
+}
+
+TEST(TableOfPositions, FarAndNegativeOnesEqualTheTableFreePath) {
+  const std::vector<std::int64_t> far{(std::int64_t{1} << 36) - 1, -131071, (1 << 24) + 1, -1};
+  const std::vector<std::int64_t> rows{2, 0, 3, 1, 0};
+  std::vector<std::int64_t> tokens;
+  for (const std::int64_t row : rows) tokens.push_back(far[static_cast<std::size_t>(row)]);
+  const RotaryPlan plan = make_plan(38, 1e4, 36);
+  for (const Dtype dtype : kAllDtypes) {
+    const HostTensor in = random_tensor(dtype, {1, 5, 2, 38}, 9);
+    const HostTensor want(dtype, in.view().size), got(dtype, in.view().size);
+    rotate_one(plan, in, want, Positions::from_tokens(std::span<const std::int64_t>(tokens)));
+    const std::array rotations{Rotation{in, got}};
+    rotate(RotaryTable(plan, far, dtype), rotations,
+           Positions::from_tokens(std::span<const std::int64_t>(rows)));
+    const Comparison found = compare_bits(want, got);
+    EXPECT_TRUE(found.pass()) << name_of(dtype) << ": " << found.detail;
+  }
+}
+
+TEST(TableOfPositions, ImpossiblePositionsAreRefused) {
+  const std::int64_t limit = std::int64_t{1} << 36;
+  for (const std::int64_t bad : {limit, -limit, std::int64_t{1} << 40}) {
+    const std::vector<std::int64_t> positions{1, bad};
+    expect_error(ErrorCode::bad_position, {"positions", std::to_string(bad), "2^36"},
+                 [&] { (void)RotaryTable(make_plan(8), positions, Dtype::bfloat16); });
+  }
+  const std::vector<std::int64_t> wide{limit};
+  EXPECT_EQ(RotaryTable(make_plan(8), wide, Dtype::float64).rows(), 1);
+  expect_error(ErrorCode::invalid_argument, {"rows", "0"}, [] {
+    (void)RotaryTable(make_plan(8), std::span<const std::int64_t>(), Dtype::float32);
+  });
+}
+
 TEST(TablePositions, PaddingMayLieOutsideTheTable) {
   const RotaryTable table(make_plan(8), 8, Dtype::float32);
   const std::vector<std::int64_t> tokens{3, -1};

@@ -52,7 +52,8 @@ TEST(Matrix, TheOracleItselfPassesEveryQuickCase) {
   const std::uint64_t seed = fresh_seed();
   SCOPED_TRACE(seed);
   std::int64_t calls = 0;
-  MatrixOptions options{.size = MatrixSize::quick, .kernels = kOne, .seed = seed, .progress = {}};
+  MatrixOptions options{
+      .size = MatrixSize::quick, .kernels = kOne, .seed = seed, .threads = 0, .progress = {}};
   options.progress = [&](std::span<const CaseRecord>, std::int64_t done, std::int64_t total) {
     EXPECT_EQ(done, ++calls);
     EXPECT_LE(done, total);
@@ -62,6 +63,29 @@ TEST(Matrix, TheOracleItselfPassesEveryQuickCase) {
     EXPECT_GT(record.elements, 0);
   }
   EXPECT_EQ(static_cast<std::size_t>(calls), matrix_cases(MatrixSize::quick, seed).size());
+}
+
+TEST(Matrix, ThreadsChangeNeitherRecordsNorTheirOrder) {
+  const auto all = matrix_cases(MatrixSize::quick, fresh_seed());
+  const auto cases = std::span(all).first(12);
+  const auto alone = run_cases(cases, oracle_backend(), kOne, 1);
+  const auto together = run_cases(cases, oracle_backend(), kOne, 3);
+  ASSERT_EQ(alone.size(), cases.size());
+  ASSERT_EQ(together.size(), cases.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_EQ(to_string(alone[i].test_case), to_string(together[i].test_case));
+    EXPECT_EQ(alone[i].hash, together[i].hash);
+  }
+}
+
+TEST(Matrix, WhatACaseThrowsComesOut) {
+  const auto cases = matrix_cases(MatrixSize::quick, fresh_seed());
+  std::int64_t calls = 0;
+  const MatrixProgress stop = [&](std::span<const CaseRecord>, std::int64_t, std::int64_t) {
+    if (++calls == 5) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW((void)run_cases(cases, oracle_backend(), kOne, 3, stop), std::runtime_error);
+  EXPECT_LT(calls, 20);
 }
 
 TEST(Matrix, QuickVisitsEveryDtypePairingLayoutPositionKindAndRotaryDim) {

@@ -1,9 +1,9 @@
 #include "verify/cuda/device_memory.h"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "ropewalk/error.h"
@@ -13,20 +13,25 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  throw Error(ErrorCode::cuda, fmt::format("{}: {}", call, cudaGetErrorString(status)));
-}
-
 std::int64_t size_of_position(Positions::Type type) {
   return type == Positions::Type::int32 || type == Positions::Type::float32 ? 4 : 8;
 }
 
 }  // namespace
 
+void must(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  throw Error(ErrorCode::cuda, fmt::format("{}: {}", call, cudaGetErrorString(status)));
+}
+
 DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+  const cudaError_t status = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // the next launch must not find it
+    throw std::bad_alloc();
+  }
+  must(status, "cudaMalloc");
   data_ = static_cast<std::byte*>(memory);
 }
 
@@ -36,11 +41,11 @@ DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
 
 void DeviceBuffer::upload(const void* from, std::size_t bytes) const {
-  check(cudaMemcpy(data_, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  must(cudaMemcpy(data_, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
 void DeviceBuffer::download(void* to, std::size_t bytes) const {
-  check(cudaMemcpy(to, data_, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  must(cudaMemcpy(to, data_, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
 void Mirror::add(const void* data, std::int64_t first_byte, std::int64_t end_byte) {
@@ -75,18 +80,18 @@ void Mirror::upload() {
   for (const Range& range : joined) {
     const std::size_t lead = range.begin % kAlignment;
     DeviceBuffer memory(range.end - range.begin + lead);
-    check(cudaMemcpy(memory.data() + lead, reinterpret_cast<const void*>(range.begin),
-                     range.end - range.begin, cudaMemcpyHostToDevice),
-          "cudaMemcpy");
+    must(cudaMemcpy(memory.data() + lead, reinterpret_cast<const void*>(range.begin),
+                    range.end - range.begin, cudaMemcpyHostToDevice),
+         "cudaMemcpy");
     copies_.push_back({range, std::move(memory), lead});
   }
 }
 
 void Mirror::download() const {
   for (const Copy& copy : copies_) {
-    check(cudaMemcpy(reinterpret_cast<void*>(copy.range.begin), copy.memory.data() + copy.lead,
-                     copy.range.end - copy.range.begin, cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
+    must(cudaMemcpy(reinterpret_cast<void*>(copy.range.begin), copy.memory.data() + copy.lead,
+                    copy.range.end - copy.range.begin, cudaMemcpyDeviceToHost),
+         "cudaMemcpy");
   }
 }
 

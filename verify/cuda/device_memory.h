@@ -1,6 +1,8 @@
 // Host memory mirrored on a device.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,6 +11,9 @@
 #include "ropewalk/rotate.h"
 
 namespace ropewalk::verify {
+
+/// Throws Error(cuda) with the call's name and CUDA's own words where it failed.
+void must(cudaError_t status, const char* call);
 
 /// Owned device memory on the current device. Throws Error(cuda).
 class DeviceBuffer {

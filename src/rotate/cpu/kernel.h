@@ -25,9 +25,12 @@ enum class Step : std::uint8_t {
 enum class Store : std::uint8_t { cached, streaming };
 
 inline constexpr std::int64_t kMaxPairs = kMaxRotaryDim / 2;
-/// Cosines (or sines) of a tile: kTileAngles float or half as many double, 16 KiB.
-inline constexpr std::int64_t kTileAngles = 4096;
-inline constexpr std::int64_t kMaxTileTokens = 64;
+/// Cosines (or sines) of a tile: kTileAngles float or half as many double, 32 KiB.
+inline constexpr std::int64_t kTileAngles = 8192;
+inline constexpr std::int64_t kMaxTileTokens = 128;
+/// With the head loop outside, heads that go through the tokens side by side and share the angles
+/// in registers: as many streams as the first cache can hold apart (docs/cpu.md).
+inline constexpr std::int64_t kHeadsTogether = 4;
 
 /// Rows of angles start on a cache line.
 ROPEWALK_HD constexpr std::int64_t padded_pairs(std::int64_t pairs) {
@@ -87,6 +90,7 @@ struct Kernel {
   AngleFunction angles_float;
   AngleFunction angles_double;
   TileFunction (*tile)(const TileKey&);
+  void (*fence)();  ///< after streaming stores, before other threads are told
 };
 
 }  // namespace ropewalk::cpu

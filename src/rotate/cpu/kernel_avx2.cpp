@@ -11,6 +11,7 @@ const Kernel kAvx2Kernel{.name = "avx2",
                          .store_alignment = 32,
                          .angles_float = &fill_angles<avx2::Float32>,
                          .angles_double = &fill_angles<avx2::Float64>,
-                         .tile = &tile_of<avx2::Isa>};
+                         .tile = &tile_of<avx2::Isa>,
+                         .fence = &avx2::Float32::fence};
 
 }  // namespace ropewalk::cpu

@@ -11,6 +11,7 @@ const Kernel kAvx512Kernel{.name = "avx512",
                            .store_alignment = 64,
                            .angles_float = &fill_angles<avx512::Float32>,
                            .angles_double = &fill_angles<avx512::Float64>,
-                           .tile = &tile_of<avx512::Isa<false>>};
+                           .tile = &tile_of<avx512::Isa<false>>,
+                           .fence = &avx512::Float32::fence};
 
 }  // namespace ropewalk::cpu

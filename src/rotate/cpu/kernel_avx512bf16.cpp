@@ -11,6 +11,7 @@ const Kernel kAvx512Bf16Kernel{.name = "avx512bf16",
                                .store_alignment = 64,
                                .angles_float = &fill_angles<avx512::Float32>,
                                .angles_double = &fill_angles<avx512::Float64>,
-                               .tile = &tile_of<avx512::Isa<true>>};
+                               .tile = &tile_of<avx512::Isa<true>>,
+                               .fence = &avx512::Float32::fence};
 
 }  // namespace ropewalk::cpu

@@ -33,6 +33,7 @@ const Kernel kScalarKernel{.name = "scalar",
                            .store_alignment = 1,
                            .angles_float = &fill_angles<ScalarLanes<float>>,
                            .angles_double = &fill_angles<ScalarLanes<double>>,
-                           .tile = &tile_of<ScalarIsa>};
+                           .tile = &tile_of<ScalarIsa>,
+                           .fence = &ScalarLanes<float>::fence};
 
 }  // namespace ropewalk::cpu

@@ -188,35 +188,41 @@ inline void rotate_plain_row(const TileArgs& args, std::int64_t token, std::int6
                   args.pairs);
 }
 
-/// Fetches what comes about 4 KiB later in the order of the loops; in memory order that is 4 KiB
-/// further on, in runs of one head the row of a later token or of the next head: such runs are too
-/// short for the processor to foresee. Worth 10 to 90 % out of cache on a Zen 5 (docs/cpu.md).
+/// Fetches what the loops reach a few KiB later: in memory order that is 4 KiB further on; in runs
+/// of one head, too short for the processor to foresee, the row of a later token, of the next heads
+/// or of the next tile. Worth 10 to 90 % out of cache on a Zen 5 (docs/cpu.md).
 /// Forced inline, because GCC drops calls of a function that does nothing but prefetch.
 template <class T>
 ROPEWALK_HD void prefetch_ahead(const TileArgs& args, std::int64_t token, std::int64_t head) {
   constexpr std::int64_t kLine = 64;
   constexpr std::int64_t kAhead = 4096;
+  constexpr std::int64_t kAheadOfEachHead = 2048;
   const std::int64_t bytes =
       2 * args.pairs * static_cast<std::int64_t>(sizeof(typename T::V::Storage));
   const char* row = reinterpret_cast<const char*>(window_in<T>(args, token, head));
   if (!args.heads_outside) {
     row += kAhead;
   } else {
-    token += bytes < kAhead ? kAhead / bytes : 1;
+    token += bytes < kAheadOfEachHead ? kAheadOfEachHead / bytes : 1;
     if (token >= args.tokens) {
-      token -= args.tokens;
-      head += 1;
-      if (token >= args.tokens || head >= args.heads) return;
+      head += kHeadsTogether;
+      if (head < args.heads) {
+        token -= args.tokens;
+        if (token >= args.tokens) return;
+      } else {
+        head %= kHeadsTogether;
+      }
     }
     row = reinterpret_cast<const char*>(window_in<T>(args, token, head));
   }
   for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(row + at);
 }
 
-/// All heads of a token with its angles, kChunks × kLanes pairs, held in registers: a third of the
+/// Heads of a token with its angles, kChunks × kLanes pairs, held in registers: a third of the
 /// loads in cache are cosines and sines otherwise.
 template <class T, int kChunks>
-inline void rotate_heads(const TileArgs& args, std::int64_t token) {
+inline void rotate_heads(const TileArgs& args, std::int64_t token, std::int64_t first,
+                         std::int64_t last) {
   using V = typename T::V;
   constexpr std::int64_t kLanes = V::kLanes;
   const auto* cos = angles_of<T>(args.cos, args, token);
@@ -226,7 +232,7 @@ inline void rotate_heads(const TileArgs& args, std::int64_t token) {
     c[k] = V::load_real(cos + k * kLanes);
     s[k] = V::load_real(sin + k * kLanes);
   }
-  for (std::int64_t head = 0; head < args.heads; ++head) {
+  for (std::int64_t head = first; head < last; ++head) {
     const auto* in = window_in<T>(args, token, head);
     auto* out = window_out<T>(args, token, head);
     if (args.from_memory) prefetch_ahead<T>(args, token, head);
@@ -234,6 +240,27 @@ inline void rotate_heads(const TileArgs& args, std::int64_t token) {
       rotate_lanes<T, true>(in, out, c[k], s[k], kChunks * kLanes, k * kLanes, kLanes);
     }
   }
+}
+
+/// The order of the loops follows the memory: visit(token, first head, last head).
+template <class Visit>
+inline void for_each_token(const TileArgs& args, Visit visit) {
+  if (!args.heads_outside) {
+    for (std::int64_t token = 0; token < args.tokens; ++token) visit(token, 0, args.heads);
+    return;
+  }
+  for (std::int64_t first = 0; first < args.heads; first += kHeadsTogether) {
+    const std::int64_t beyond = first + kHeadsTogether;
+    const std::int64_t last = beyond < args.heads ? beyond : args.heads;
+    for (std::int64_t token = 0; token < args.tokens; ++token) visit(token, first, last);
+  }
+}
+
+template <class Row>
+inline void for_each_row(const TileArgs& args, Row row) {
+  for_each_token(args, [&](std::int64_t token, std::int64_t first, std::int64_t last) {
+    for (std::int64_t head = first; head < last; ++head) row(token, head);
+  });
 }
 
 /// rotate_heads for the number of chunks of this window; false where it does not fit.
@@ -245,24 +272,10 @@ inline bool rotate_tokens_in_registers(const TileArgs& args) {
     if (args.pairs != kChunks * T::V::kLanes) {
       return rotate_tokens_in_registers<T, 2 * kChunks>(args);
     }
-    for (std::int64_t token = 0; token < args.tokens; ++token) {
-      rotate_heads<T, kChunks>(args, token);
-    }
+    for_each_token(args, [&](std::int64_t token, std::int64_t first, std::int64_t last) {
+      rotate_heads<T, kChunks>(args, token, first, last);
+    });
     return true;
-  }
-}
-
-/// The order of the loops follows the memory.
-template <class Row>
-inline void for_each_row(const TileArgs& args, Row row) {
-  if (args.heads_outside) {
-    for (std::int64_t head = 0; head < args.heads; ++head) {
-      for (std::int64_t token = 0; token < args.tokens; ++token) row(token, head);
-    }
-  } else {
-    for (std::int64_t token = 0; token < args.tokens; ++token) {
-      for (std::int64_t head = 0; head < args.heads; ++head) row(token, head);
-    }
   }
 }
 
@@ -272,13 +285,12 @@ void rotate_tile(const TileArgs& args) {
     for_each_row(args, [&](std::int64_t token, std::int64_t head) {
       rotate_token_head<T>(args, token, head);
     });
-  } else if (args.heads_outside || !rotate_tokens_in_registers<T>(args)) {
+  } else if (!rotate_tokens_in_registers<T>(args)) {
     for_each_row(args, [&](std::int64_t token, std::int64_t head) {
       if (args.from_memory) prefetch_ahead<T>(args, token, head);
       rotate_plain_row<T>(args, token, head);
     });
   }
-  if constexpr (T::kStore == Store::streaming) T::V::fence();
 }
 
 }  // namespace ropewalk::cpu

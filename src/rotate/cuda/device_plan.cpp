@@ -3,38 +3,22 @@
 #include "rotate/cuda/device_state.h"
 
 namespace ropewalk::cuda {
-namespace {
 
-const RotaryPlan& exact_plan(const RotaryPlan& plan) {
-  require(plan.arithmetic() == Arithmetic::exact || !plan.rotates(),
-          "plan: arithmetic {} takes its angles from a table; make a DeviceTable",
-          name_of(plan.arithmetic()));
-  return plan;
-}
+OnDevice::OnDevice(std::unique_ptr<DeviceState> state) noexcept : state_(std::move(state)) {}
+OnDevice::~OnDevice() = default;
+OnDevice::OnDevice(OnDevice&&) noexcept = default;
+OnDevice& OnDevice::operator=(OnDevice&&) noexcept = default;
 
-}  // namespace
+const RotaryPlan& OnDevice::plan() const noexcept { return state_->plan; }
+int OnDevice::device() const noexcept { return state_->device; }
+std::uint64_t OnDevice::bad_rows(Stream stream) const { return read_bad_rows(*state_, stream); }
+void OnDevice::reset_bad_rows(Stream stream) const { cuda::reset_bad_rows(*state_, stream); }
 
 DevicePlan::DevicePlan(const RotaryPlan& plan, int device)
-    : state_(make_state(exact_plan(plan), nullptr, device)) {}
-DevicePlan::~DevicePlan() = default;
-DevicePlan::DevicePlan(DevicePlan&&) noexcept = default;
-DevicePlan& DevicePlan::operator=(DevicePlan&&) noexcept = default;
-
-const RotaryPlan& DevicePlan::plan() const noexcept { return state_->plan; }
-int DevicePlan::device() const noexcept { return state_->device; }
-std::uint64_t DevicePlan::bad_rows(Stream stream) const { return read_bad_rows(*state_, stream); }
-void DevicePlan::reset_bad_rows(Stream stream) const { cuda::reset_bad_rows(*state_, stream); }
+    : OnDevice(make_state(plan, nullptr, device)) {}
 
 DeviceTable::DeviceTable(const RotaryTable& table, int device)
-    : state_(make_state(table.plan(), &table, device)) {}
-DeviceTable::~DeviceTable() = default;
-DeviceTable::DeviceTable(DeviceTable&&) noexcept = default;
-DeviceTable& DeviceTable::operator=(DeviceTable&&) noexcept = default;
-
-const RotaryPlan& DeviceTable::plan() const noexcept { return state_->plan; }
-int DeviceTable::device() const noexcept { return state_->device; }
-std::uint64_t DeviceTable::bad_rows(Stream stream) const { return read_bad_rows(*state_, stream); }
-void DeviceTable::reset_bad_rows(Stream stream) const { cuda::reset_bad_rows(*state_, stream); }
+    : OnDevice(make_state(table.plan(), &table, device)) {}
 
 std::vector<DeviceInfo> devices() {
   int count = 0;

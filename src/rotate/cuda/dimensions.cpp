@@ -1,7 +1,7 @@
 #include "rotate/cuda/dimensions.h"
 
-#include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "ropewalk/types.h"
 
@@ -43,12 +43,18 @@ std::array<RowDimension, 3> row_dimensions(const Rotation& rotation, const Posit
   const RowDimension batch{in.size[kBatch], in.stride[kBatch] * bytes, out.stride[kBatch] * bytes,
                            strides.batch,   strides.batch_token,       false};
   std::array<RowDimension, 3> all{head, token, batch};
-  const auto first = all.begin() + (head_first ? 1 : 0);
-  // Dimensions of one element have no order; they go outside, where they cost nothing.
-  std::stable_sort(first, all.end(), [](const RowDimension& a, const RowDimension& b) {
+  // Dimensions of one element have no order; they go outside, where they cost nothing. A stable
+  // insertion sort: std::stable_sort would allocate, for three elements in every call.
+  const auto before = [](const RowDimension& a, const RowDimension& b) {
     if ((a.size == 1) != (b.size == 1)) return b.size == 1;
     return std::llabs(a.out) < std::llabs(b.out);
-  });
+  };
+  const std::size_t first = head_first ? 1 : 0;
+  for (std::size_t i = first + 1; i < all.size(); ++i) {
+    for (std::size_t j = i; j > first && before(all[j], all[j - 1]); --j) {
+      std::swap(all[j], all[j - 1]);
+    }
+  }
   std::array<RowDimension, 3> merged{};
   std::size_t count = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {

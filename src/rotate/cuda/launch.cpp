@@ -7,6 +7,7 @@
 #include "rotate/cuda/kernels.h"
 #include "rotate/cuda/policy_choice.h"
 #include "rotate/cuda/prepare.h"
+#include "rotate/observe.h"
 #include "rotate/positions.h"
 
 namespace ropewalk::cuda {
@@ -49,33 +50,39 @@ void launch(void (*kernel)(A), const Grid& grid, A& args, Stream stream, bool pr
              "launch of the rotation");
 }
 
-void rotate_two(const DeviceState& state, std::span<const Rotation> rotations,
-                const Positions& positions, Stream stream, const Options& options) {
-  PreparedCall call = prepare_call(state.plan, state.pointers, rotations, positions,
-                                   options.direction, state.compute_capability);
+void rotate_two(const DeviceState& state, const DevicePointers& pointers,
+                std::span<const Rotation> rotations, const Positions& positions, Stream stream,
+                const Options& options) {
+  PreparedCall call = prepare_call(state.plan, pointers, rotations, positions, options.direction,
+                                   state.compute_capability);
   const bool programmatic = options.programmatic && state.compute_capability >= 90;
   call.facts.programmatic = programmatic;
   if (!call.plan->rotates() && call.facts.in_place) return;
   const Policy policy = policy_of(call, options);
+  if (is_observing()) [[unlikely]] {
+    observe_call(state.plan, rotations, positions, options.direction,
+                 {"cuda", state.device, to_string(policy), call.facts.table});
+  }
   if (policy.vectors) {
     VectorArgs args;
-    if (const auto grid = fill_args(call, state.pointers, policy, programmatic, args)) {
+    if (const auto grid = fill_args(call, pointers, policy, programmatic, args)) {
       launch(vector_kernel_for(call.facts, policy), *grid, args, stream, programmatic);
       return;
     }
   }
   Args args;
-  const Grid grid = fill_args(call, state.pointers, programmatic, args);
+  const Grid grid = fill_args(call, pointers, programmatic, args);
   launch(narrow_kernel(call), grid, args, stream, programmatic);
 }
 
-void run(const DeviceState& state, std::span<const Rotation> rotations, const Positions& positions,
-         Stream stream, const Options& options) {
+void run(const DeviceState& state, const DevicePointers& pointers,
+         std::span<const Rotation> rotations, const Positions& positions, Stream stream,
+         const Options& options) {
   const CheckedCall call = check_rotations(state.plan, rotations);
   const PositionRules rules{.batch = call.batch,
                             .tokens = call.tokens,
                             .axes = state.plan.axes(),
-                            .rows = state.pointers.table_rows,
+                            .rows = pointers.table_rows,
                             .float64_data = call.dtype == Dtype::float64};
   check_description(positions, rules);
   if (call.empty) return;
@@ -87,18 +94,40 @@ void run(const DeviceState& state, std::span<const Rotation> rotations, const Po
     if (rotation.in.elements() == 0) continue;
     kept[count++] = rotation;
     if (count == kViewsOfLaunch) {
-      rotate_two(state, {kept, count}, positions, stream, options);
+      rotate_two(state, pointers, {kept, count}, positions, stream, options);
       count = 0;
     }
   }
-  if (count > 0) rotate_two(state, {kept, count}, positions, stream, options);
+  if (count > 0) rotate_two(state, pointers, {kept, count}, positions, stream, options);
 }
 
 }  // namespace
 
 void rotate(const DevicePlan& plan, std::span<const Rotation> rotations, const Positions& positions,
             Stream stream, const Options& options) {
-  run(plan.state(), rotations, positions, stream, options);
+  const DeviceState& state = plan.state();
+  require(state.plan.arithmetic() == Arithmetic::exact || !state.plan.rotates(),
+          "plan: arithmetic {} takes its angles from a table", name_of(state.plan.arithmetic()));
+  run(state, state.pointers, rotations, positions, stream, options);
+}
+
+void rotate(const DevicePlan& plan, const DeviceAngles& angles, std::span<const Rotation> rotations,
+            const Positions& positions, Stream stream, const Options& options) {
+  const DeviceState& state = plan.state();
+  require(angles.rows >= 1 && angles.cos != nullptr && angles.sin != nullptr,
+          "angles: expected a cosine and a sine for at least one row, got {} rows", angles.rows);
+  for (const Rotation& rotation : rotations) {
+    const bool needs_double =
+        rotation.in.dtype == Dtype::float64 || state.plan.arithmetic() == Arithmetic::parity_p4;
+    require(angles.is_double == needs_double, "angles: expected {} for {} data",
+            needs_double ? "double" : "float", name_of(rotation.in.dtype));
+  }
+  DevicePointers pointers = state.pointers;
+  pointers.angle.table_cos = angles.cos;
+  pointers.angle.table_sin = angles.sin;
+  pointers.table_rows = angles.rows;
+  pointers.table_is_double = angles.is_double;
+  run(state, pointers, rotations, positions, stream, options);
 }
 
 void rotate(const DeviceTable& table, std::span<const Rotation> rotations,
@@ -107,7 +136,7 @@ void rotate(const DeviceTable& table, std::span<const Rotation> rotations,
     require(rotation.in.dtype == *table.state().table_dtype, "table: made for {} data, got {}",
             name_of(*table.state().table_dtype), name_of(rotation.in.dtype));
   }
-  run(table.state(), rotations, positions, stream, options);
+  run(table.state(), table.state().pointers, rotations, positions, stream, options);
 }
 
 std::string policy_for(const DevicePlan& plan, std::span<const Rotation> rotations,

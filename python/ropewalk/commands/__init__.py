@@ -1,0 +1,1 @@
+"""The commands of ``ropewalk`` that live in Python: module NAME with main(arguments) -> status."""

@@ -1,0 +1,1 @@
+"""Experiments on the user's own GPU: what a benchmark can get wrong, and why kernels have steps."""

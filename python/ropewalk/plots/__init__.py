@@ -1,0 +1,1 @@
+"""Figures: ``results`` draws measured ones from result files, ``computed`` those that need none."""

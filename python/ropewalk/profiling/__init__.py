@@ -1,0 +1,1 @@
+"""``ropewalk profile``: Nsight Compute's counters of one case, and what they say."""
