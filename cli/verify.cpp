@@ -82,11 +82,13 @@ struct Shard {
 Shard shard_of(const std::string& text) {
   if (text.empty()) return {};
   const std::size_t slash = text.find('/');
-  const auto number = integer_of(text.substr(0, slash));
-  const auto parts = slash == std::string::npos ? std::nullopt : integer_of(text.substr(slash + 1));
-  require(number && parts && *number >= 1 && *number <= *parts,
-          "--shard: expected N/M with N from 1 to M, got {}", in_quotes(text));
-  return {*number, *parts};
+  const auto integer_or_zero = [](const std::string& part) { return integer_of(part).value_or(0); };
+  const std::int64_t number = integer_or_zero(text.substr(0, slash));
+  const std::int64_t parts =
+      slash == std::string::npos ? 0 : integer_or_zero(text.substr(slash + 1));
+  require(number >= 1 && number <= parts, "--shard: expected N/M with N from 1 to M, got {}",
+          in_quotes(text));
+  return {number, parts};
 }
 
 /// Every parts-th case, so that each part has cases of every kind.

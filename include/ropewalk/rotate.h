@@ -42,9 +42,9 @@ struct ROPEWALK_API Positions {
   std::int64_t count = 0;      ///< tokens described by `data` along token (checked), or rows
   std::int64_t batches = 0;    ///< kind per_token: rows described by `data` along batch
                                ///< (checked; 1 with stride 0 broadcasts); 0: not stated
-  std::int64_t values = -1;    ///< kind per_token: length of the array behind `data`, which must be
-                               ///< axes * batches * count (checked); -1: not stated. The factories
-                               ///< state it: who changes what they made says -1
+  std::int64_t values = -1;  ///< kind per_token: length of the array behind `data`, which must hold
+                             ///< what the strides reach, without gaps exactly axes * batches *
+                             ///< count (checked); -1: not stated. The factories state it
   std::int64_t axis_stride = 0;
   std::int64_t batch_stride = 0;
   std::int64_t token_stride = 1;

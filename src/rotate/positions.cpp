@@ -28,14 +28,26 @@ bool is_valid(std::int64_t position, const PositionRules& rules) {
   return position > -limit && position < limit;
 }
 
-/// A span given to a factory of Positions holds what its sizes say.
+/// A span given to a factory of Positions holds what its sizes say: exactly that where it is read
+/// without gaps, at least that where the caller has set other strides.
 void check_length(const Positions& p) {
   if (p.values < 0) return;
   const bool sizes_ok = p.axes >= 0 && p.batches >= 0 && p.count >= 0;
-  const auto wanted = static_cast<__int128>(p.axes) * p.batches * p.count;
-  require(sizes_ok && wanted == p.values,
-          "positions: expected {} axes × {} batch rows × {} tokens of values, got {} values",
-          p.axes, p.batches, p.count, p.values);
+  const auto read = static_cast<__int128>(p.axes) * p.batches * p.count;
+  const bool dense = p.token_stride == 1 && (p.batches <= 1 || p.batch_stride == p.count) &&
+                     (p.axes <= 1 || p.axis_stride == p.batches * p.count);
+  const auto reach = [](std::int64_t size, std::int64_t stride) {
+    return size <= 1 ? __int128{0} : static_cast<__int128>(size - 1) * stride;
+  };
+  const __int128 steps[] = {reach(p.axes, p.axis_stride), reach(p.batches, p.batch_stride),
+                            reach(p.count, p.token_stride)};
+  __int128 lowest = 0;
+  __int128 highest = 0;
+  for (const __int128 step : steps) (step < 0 ? lowest : highest) += step;
+  const bool inside = read == 0 || (lowest >= 0 && highest < p.values);
+  require(sizes_ok && (dense ? read == p.values : inside),
+          "positions: expected {} axes × {} batch rows × {} tokens of values{}, got {} values",
+          p.axes, p.batches, p.count, dense ? "" : " at the given strides", p.values);
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ class Run {
     // busy with the ones before. Where runs of one head matter more, all angles come first.
     const bool few = beyond_last_cache_ && !heads_outside(rotations_.front());
     const std::int64_t step = few ? std::min(kTokensAtATime, count) : count;
-    const std::int64_t angle_bytes = cpu::padded_pairs(plan_.pairs()) *
-                                     static_cast<std::int64_t>(computes_double_ ? sizeof(double)
-                                                                                : sizeof(float));
+    const std::int64_t angle_bytes =
+        cpu::padded_pairs(plan_.pairs()) *
+        static_cast<std::int64_t>(computes_double_ ? sizeof(double) : sizeof(float));
     const auto rotate_run = [&](const Rotation& rotation, std::int64_t from, std::int64_t run) {
       if (rotation.in.size[kHead] == 0) return;
       rotate_view(rotation, batch, first + from, run, cosines + from * angle_bytes,

@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from cli_support import assert_one_sentence
-from conftest import CLI
+from cli_support import CLI
 
 HEAD_DIM = 64
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "ropewalk/torch.h"
+#include "verify/tolerance.h"
 
 namespace {
 
@@ -60,9 +61,14 @@ TEST(TorchHeader, RotatesAsTheFormulaSays) {
     const double angle = 3 * std::pow(10000.0, -2.0 * pair / 4);
     const double x0 = x[0][0][0][pair].item<double>();
     const double x1 = x[0][0][0][pair + 2].item<double>();
-    EXPECT_DOUBLE_EQ(y[0][0][0][pair].item<double>(), x0 * std::cos(angle) - x1 * std::sin(angle));
-    EXPECT_DOUBLE_EQ(y[0][0][0][pair + 2].item<double>(),
-                     x1 * std::cos(angle) + x0 * std::sin(angle));
+    // Both sides: an angle, its sine and cosine, two products, their sum.
+    const double bound = (std::abs(x0) + std::abs(x1)) *
+                         (ropewalk::verify::kTrigError64 +
+                          2 * ropewalk::verify::roundings(ropewalk::Dtype::float64, 4));
+    EXPECT_NEAR(y[0][0][0][pair].item<double>(), x0 * std::cos(angle) - x1 * std::sin(angle),
+                bound);
+    EXPECT_NEAR(y[0][0][0][pair + 2].item<double>(), x1 * std::cos(angle) + x0 * std::sin(angle),
+                bound);
   }
   EXPECT_TRUE(torch::equal(y.narrow(3, 4, 2), x.narrow(3, 4, 2)));
 }
