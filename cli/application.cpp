@@ -33,6 +33,7 @@ void add_subcommands(CLI::App& app, Work& chosen) {
   add_verify(app, chosen);
   add_bench(app, chosen);
   add_kernels(app, chosen);
+  add_convert_pairing(app, chosen);
   add_python_commands(app);
 }
 

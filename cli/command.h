@@ -17,6 +17,7 @@ void add_verify(CLI::App& app, Work& chosen);
 void add_bench(CLI::App& app, Work& chosen);
 void add_run(CLI::App& app, Work& chosen);
 void add_kernels(CLI::App& app, Work& chosen);
+void add_convert_pairing(CLI::App& app, Work& chosen);
 
 /// Subcommands that live in the Python package; listed for --help only.
 void add_python_commands(CLI::App& app);

@@ -48,6 +48,14 @@ std::vector<std::string> pieces_of(const std::string& text) {
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
+  command.add_option(
+      "--part", arguments.part,
+      "Part of the model: text, vision, audio, the path of a nested config, or \".\"");
+  command
+      .add_option("--channels", arguments.channels,
+                  "first or second, for models whose pairs turn by two angles")
+      ->check(CLI::IsMember({"both", "first", "second"}))
+      ->capture_default_str();
   command.add_option("--layer-type", arguments.layer_type,
                      "Layer type, where the config has several");
   command
@@ -55,7 +63,7 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
   command
       .add_option("--arithmetic", arguments.arithmetic,
-                  "exact, or parity_p0 … parity_p4: the model's own rounding")
+                  "exact; parity: the model's own rounding; or one of parity_p0 … parity_p4")
       ->capture_default_str();
   command
       .add_option("--frequencies", arguments.frequencies,
@@ -75,7 +83,14 @@ PlanOptions plan_options(const PlanArguments& arguments, const RopeConfig& confi
   options.length = arguments.length;
   options.frequency_precision =
       arguments.frequencies == "formula" ? FrequencyPrecision::formula : FrequencyPrecision::model;
+  options.channels = arguments.channels == "first"    ? PairChannels::first
+                     : arguments.channels == "second" ? PairChannels::second
+                                                      : PairChannels::both;
   try {
+    if (arguments.arithmetic == "parity") {
+      options.arithmetic = config.model_arithmetic;
+      return options;
+    }
     options.arithmetic = arithmetic_from_name(arguments.arithmetic);
   } catch (const Error& error) {
     fail_naming("--arithmetic", error);
@@ -101,8 +116,8 @@ void fail_naming(std::initializer_list<SetBy> options, const Error& error) {
   throw error;
 }
 
-RopeConfig load_model_config(const std::filesystem::path& path) {
-  return reading("CONFIG", [&] { return load_config(path); });
+RopeConfig load_model_config(const std::filesystem::path& path, std::string_view part) {
+  return reading("CONFIG", [&] { return load_config(path, part); });
 }
 
 RotaryPlan plan_from(const RopeConfig& config, const PlanOptions& options) {

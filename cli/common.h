@@ -33,12 +33,14 @@ void print_json(const Json& json);
 /// null for infinities and NaN, which JSON does not have.
 [[nodiscard]] Json finite_or_null(double value);
 
-/// --layer-type, --length, --arithmetic and --frequencies, as text.
+/// --part, --layer-type, --length, --arithmetic, --frequencies and --channels, as text.
 struct PlanArguments {
   std::string layer_type;
   std::optional<std::int64_t> length;
   std::string arithmetic = "exact";
   std::string frequencies = "model";
+  std::string part;  ///< of a config with several towers
+  std::string channels = "both";
 };
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
 /// Throws Error(invalid_argument) naming the option, also for a layer type that the config lacks.
@@ -77,7 +79,8 @@ auto reading(std::string_view option, Body&& body) {
 }
 
 /// load_config and make_plan; errors name CONFIG and the keys of the config.
-[[nodiscard]] RopeConfig load_model_config(const std::filesystem::path& path);
+[[nodiscard]] RopeConfig load_model_config(const std::filesystem::path& path,
+                                           std::string_view part = {});
 [[nodiscard]] RotaryPlan plan_from(const RopeConfig& config, const PlanOptions& options);
 
 /// --seconds, for one measurement.

@@ -94,16 +94,25 @@ Json json_of(const LayerPlan& layer) {
           {"window", {{"offset", plan.window().offset}, {"width", plan.window().width}}},
           {"axes", plan.axes()},
           {"query_scaling", query_scaling.empty() ? Json(nullptr) : Json(query_scaling)},
+          {"sign", plan.sign()},
+          {"block_width", plan.block_width()},
+          {"channels", name_of(plan.spec().channels)},
+          {"position_recipe", plan.spec().position_recipe},
+          {"rotated", plan.spec().rotated},
           {"arithmetic", name_of(plan.arithmetic())},
           {"length", plan.spec().length == 0 ? Json(nullptr) : Json(plan.spec().length)},
           {"fingerprint", plan.fingerprint()},
           {"frequencies", frequencies}};
 }
 
-Json json_of(const RopeConfig& config, const std::vector<LayerPlan>& plans) {
+Json json_of(const RopeConfig& config, const std::vector<LayerPlan>& plans,
+             const std::vector<std::string>& parts) {
   Json types = Json::object();
   for (const LayerPlan& layer : plans) types[layer.type] = json_of(layer);
   return {{"model_type", config.model_type},
+          {"part", config.part},
+          {"parts", parts},
+          {"model_arithmetic", name_of(config.model_arithmetic)},
           {"query_heads", config.query_heads},
           {"key_heads", config.key_heads},
           {"layers", config.layers},
@@ -112,7 +121,7 @@ Json json_of(const RopeConfig& config, const std::vector<LayerPlan>& plans) {
           {"layer_rotates", layers_that_rotate(config)}};
 }
 
-void print_words(const RopeConfig& config) {
+void print_words(const RopeConfig& config, const std::vector<std::string>& parts) {
   fmt::print("{}: {} query heads, {} key heads, {} layers", printable(config.model_type),
              config.query_heads, config.key_heads, config.layers);
   if (config.max_positions) fmt::print(", {} positions", *config.max_positions);
@@ -122,6 +131,11 @@ void print_words(const RopeConfig& config) {
     fmt::print("; {} of {} layers rotate", turning, rotates.size());
   }
   fmt::print("\n");
+  fmt::print("Own arithmetic {}; rotates {}; positions: {}.\n", name_of(config.model_arithmetic),
+             config.rotated, config.position_recipe);
+  if (parts.size() > 1) {
+    fmt::print("Parts that rotate (--part): {}.\n", fmt::join(parts, ", "));
+  }
 }
 
 void print_words(const LayerPlan& layer) {
@@ -161,13 +175,14 @@ void print_words(const LayerPlan& layer) {
 }
 
 int inspect(const Arguments& arguments) {
-  const RopeConfig config = load_model_config(arguments.config);
+  const RopeConfig config = load_model_config(arguments.config, arguments.plan.part);
+  const std::vector<std::string> parts = rotary_parts(read_config_text(arguments.config));
   const std::vector<LayerPlan> plans = plans_of(config, arguments.plan);
   if (arguments.json) {
-    print_json(json_of(config, plans));
+    print_json(json_of(config, plans, parts));
     return kOk;
   }
-  print_words(config);
+  print_words(config, parts);
   for (const LayerPlan& layer : plans) print_words(layer);
   return kOk;
 }
@@ -178,7 +193,8 @@ void add_inspect(CLI::App& app, Work& chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("inspect", "Say what a model's config means, pair by pair");
-  command->add_option("CONFIG", arguments->config, "A Hugging Face config.json")->required();
+  command->add_option("CONFIG", arguments->config, "A Hugging Face config.json or a GGUF file")
+      ->required();
   add_plan_options(*command, arguments->plan);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(

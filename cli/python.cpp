@@ -26,7 +26,6 @@ constexpr std::array kCommands{
     PythonCommand{"plot", "Plot results, errors, frequencies and score decay"},
     PythonCommand{"profile", "What limits a GPU kernel: counters, traffic, launches"},
     PythonCommand{"lab", "Experiments on this GPU: l2-illusion, waves, launch"},
-    PythonCommand{"convert-pairing", "Permute weights between pairings (not in this version)"},
 };
 
 /// Options of `bench` that compare with other implementations.

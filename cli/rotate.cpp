@@ -115,7 +115,7 @@ void print_result(const Arguments& arguments, const RotaryPlan& plan, const Stre
 int rotate_file(const Arguments& arguments) {
   if (!arguments.execution.kernel.empty()) check_kernel(arguments.execution.kernel);
   check_output(arguments.output);
-  const RopeConfig config = load_model_config(arguments.config);
+  const RopeConfig config = load_model_config(arguments.config, arguments.plan.part);
   const RotaryPlan plan = plan_from(config, plan_options(arguments.plan, config, true));
   StreamOptions options = arguments.stream;
   options.direction = arguments.inverse ? Direction::inverse : Direction::forward;
@@ -150,7 +150,8 @@ int rotate_file(const Arguments& arguments) {
 void add_rotate(CLI::App& app, Work& chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("rotate", "Rotate the tensors of a safetensors file");
-  command->add_option("CONFIG", arguments->config, "A Hugging Face config.json")->required();
+  command->add_option("CONFIG", arguments->config, "A Hugging Face config.json or a GGUF file")
+      ->required();
   command->add_option("--input", arguments->input, "Safetensors file to read")->required();
   command
       ->add_option("--output", arguments->output,

@@ -41,6 +41,9 @@ void for_each_field(Spec& spec, Field&& field) {
   field("length", spec.length);
   field("softmax_multiplier", spec.softmax_multiplier);
   field("query_scaling", spec.query_scaling.rule);
+  field("channels", spec.channels);
+  field("position_recipe", spec.position_recipe);
+  field("rotated", spec.rotated);
 }
 
 /// Numbers as fixed-width hexadecimal digits of their bits: short, and exact.
@@ -100,6 +103,9 @@ void from_json(const Json& json, T& value) {
     value = enum_from_name<T>(
         json.get<std::string>(),
         {LengthPolicy::none, LengthPolicy::dynamic_ntk, LengthPolicy::longrope_switch});
+  } else if constexpr (std::is_same_v<T, PairChannels>) {
+    value = enum_from_name<T>(json.get<std::string>(),
+                              {PairChannels::both, PairChannels::first, PairChannels::second});
   } else {
     json.get_to(value);
   }
@@ -176,6 +182,11 @@ auto read_text(std::string_view text, Read&& read) {
 }
 
 }  // namespace
+
+PairChannels pair_channels_from_name(const std::string& name) {
+  return enum_from_name<PairChannels>(
+      name, {PairChannels::both, PairChannels::first, PairChannels::second});
+}
 
 std::string text_of(const RotaryPlan& plan) {
   const PlanSpec& spec = plan.spec();

@@ -26,6 +26,9 @@ namespace ropewalk::torch_ops {
 /// The text that text_of or plain_text would have written for the plan of `text`.
 [[nodiscard]] std::string normalised_text(std::string_view text);
 
+/// The channels of that name; Error(invalid_argument) for another one.
+[[nodiscard]] PairChannels pair_channels_from_name(const std::string& name);
+
 /// plan_from_text through a small cache of this thread: a text seen lately costs one comparison.
 /// The reference holds until the next call on this thread.
 [[nodiscard]] const RotaryPlan& cached_plan(std::string_view text);

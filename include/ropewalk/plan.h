@@ -44,11 +44,17 @@ enum class LengthPolicy : std::uint8_t { none, dynamic_ntk, longrope_switch };
 
 enum class Direction : std::uint8_t { forward, inverse };
 
+/// Which channels of its pairs a plan is right for. A few checkpoints turn the two channels of a
+/// pair by different angles (V-JEPA2; HunYuan-VL as transformers runs it). They need two plans: the
+/// first channels of the pairs of one's result and the second channels of the other's.
+enum class PairChannels : std::uint8_t { both, first, second };
+
 [[nodiscard]] ROPEWALK_API std::string_view name_of(Pairing) noexcept;
 [[nodiscard]] ROPEWALK_API std::string_view name_of(Arithmetic) noexcept;
 [[nodiscard]] ROPEWALK_API std::string_view name_of(FrequencyPrecision) noexcept;
 [[nodiscard]] ROPEWALK_API std::string_view name_of(LengthPolicy) noexcept;
 [[nodiscard]] ROPEWALK_API std::string_view name_of(Direction) noexcept;
+[[nodiscard]] ROPEWALK_API std::string_view name_of(PairChannels) noexcept;
 [[nodiscard]] ROPEWALK_API Pairing pairing_from_name(std::string_view);
 [[nodiscard]] ROPEWALK_API Arithmetic arithmetic_from_name(std::string_view);
 
@@ -94,10 +100,15 @@ struct PlanSpec {
   LengthPolicy length_policy = LengthPolicy::none;
   /// The length the frequencies were chosen for; 0 where length_policy is none.
   std::int64_t length = 0;
-  double softmax_multiplier = 1.0;  ///< factor on the softmax scale; reported
-  QueryScaling query_scaling;       ///< reported
-  bool rotates = true;              ///< false: this layer has no rotary embedding
-  std::string scaling = "default";  ///< name of the schedule, for people
+  double softmax_multiplier = 1.0;             ///< factor on the softmax scale; reported
+  QueryScaling query_scaling;                  ///< reported
+  bool rotates = true;                         ///< false: this layer has no rotary embedding
+  std::string scaling = "default";             ///< name of the schedule, for people
+  PairChannels channels = PairChannels::both;  ///< which channels are right; the caller combines
+  /// How the model makes positions, by name (python/ropewalk/position_recipes.py); reported.
+  std::string position_recipe = "token";
+  /// What the model rotates: "q k", or "q k v", "hidden", "q k, output back"; reported.
+  std::string rotated = "q k";
   [[nodiscard]] bool operator==(const PlanSpec&) const = default;
 };
 

@@ -3,6 +3,7 @@
 from .cache_shift import CacheShift, move_keys
 from .errors import PlanError, RopewalkError, UnsupportedError
 from .functional import bad_rows, rotate, rotate_
+from .hf import patch, unpatch
 from .module import RotaryEmbedding
 from .observe import (
     CallCounters,
@@ -37,6 +38,7 @@ __all__ = [
     "log_calls",
     "make_plan",
     "move_keys",
+    "patch",
     "plan_from_config",
     "positions_from_cu_seqlens",
     "positions_from_mask",
@@ -44,4 +46,5 @@ __all__ = [
     "rotate",
     "rotate_",
     "stream_rotate",
+    "unpatch",
 ]

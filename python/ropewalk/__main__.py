@@ -12,7 +12,7 @@ from pathlib import Path
 _BINARY = Path(__file__).parent / "bin" / "ropewalk"
 
 #: Commands that live in Python: module ropewalk.commands.<name> with main(arguments) -> int.
-_PYTHON_COMMANDS = ("plot", "profile", "lab", "convert-pairing")
+_PYTHON_COMMANDS = ("plot", "profile", "lab")
 
 #: Options of `bench` that compare with other implementations, which lives in Python too.
 _PEER_OPTIONS = ("--against", "--fetch", "--list-peers")

@@ -54,9 +54,13 @@ def _recipe(plan: Plan, positions: Tensor, dtype: torch.dtype, device: torch.dev
     else:
         positions = positions[..., None]
     angles = frequencies * positions.to(exact)
-    cos, sin = angles.cos(), angles.sin()
-    if plan.amplitude != 1.0:
-        cos, sin = cos * plan.amplitude, sin * plan.amplitude
+    if plan.arithmetic == "parity_p3":  # models keep these as complex numbers, made by polar
+        turns = torch.polar(torch.ones_like(angles), angles) * plan.amplitude
+        cos, sin = turns.real, turns.imag
+    else:
+        cos, sin = angles.cos(), angles.sin()
+        if plan.amplitude != 1.0:
+            cos, sin = cos * plan.amplitude, sin * plan.amplitude
     if plan.sign < 0:
         sin = -sin
     if plan.arithmetic in ("parity_p0", "parity_p1"):

@@ -24,6 +24,22 @@ ARITHMETICS = (
 _LIBRARY = Path(__file__).parent / "lib" / "libropewalk_plan.so"
 
 
+#: power(base, denominator, count, out): fills out[i] with base ** (2 * i / denominator) in float32.
+_Power = ctypes.CFUNCTYPE(
+    None, ctypes.c_float, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_float)
+)
+
+
+@_Power
+def _torch_power(base: float, denominator: int, count: int, out: Any) -> None:
+    """PyTorch's power function, called as models call it."""
+    import torch
+
+    pairs = torch.arange(0, 2 * count, 2, device="cpu").float()
+    powers = base ** (pairs / denominator)
+    ctypes.memmove(out, powers.data_ptr(), 4 * count)
+
+
 @functools.cache
 def _core() -> ctypes.CDLL:
     try:
@@ -36,7 +52,11 @@ def _core() -> ctypes.CDLL:
     library.ropewalk_python_text.restype = text
     library.ropewalk_python_version.restype = text
     library.ropewalk_python_make_plan.argtypes = [int64, ctypes.c_double, int64, int64, text]
-    library.ropewalk_python_plan_from_config.argtypes = [text, text, int64, ctypes.c_int, text]
+    library.ropewalk_python_plan_from_config.argtypes = [
+        text, text, int64, ctypes.c_int, text, _Power, text, text,
+    ]  # fmt: skip
+    library.ropewalk_python_config_text.argtypes = [text]
+    library.ropewalk_python_config_facts.argtypes = [text, text]
     library.ropewalk_python_normalise_plan.argtypes = [text]
     library.ropewalk_python_relative_plan.argtypes = [text]
     library.ropewalk_python_plan_facts.argtypes = [text]
@@ -161,9 +181,35 @@ class Plan:
         return self._fields.get("arithmetic", "exact")
 
     @property
+    def channels(self) -> str:
+        """``both``; or ``first`` or ``second``, where a model turns the two channels of a pair by
+        different angles: the caller takes those channels from this plan's rotation."""
+        return self._fields.get("channels", "both")
+
+    @property
+    def position_recipe(self) -> str:
+        """Name of the way the model makes positions: :mod:`ropewalk.position_recipes`."""
+        return self._fields.get("position_recipe", "token")
+
+    @property
+    def rotated(self) -> str:
+        """What the model rotates: ``q k``, ``q k v``, ``hidden``, ``q k, output back`` …"""
+        return self._fields.get("rotated", "q k")
+
+    @property
+    def query_scaling(self) -> str:
+        """The model's scaling of queries by position, in words; reported, never applied."""
+        return self._fields.get("query_scaling", "")
+
+    @property
     def rotates(self) -> bool:
         """False where the layer has no rotary embedding."""
         return self._fields.get("rotates", True)
+
+    @property
+    def scaling(self) -> str:
+        """Name of the schedule that made the frequencies, ``none`` where nothing rotates."""
+        return self._fields.get("scaling", "default")
 
     @property
     def length_policy(self) -> str:
@@ -227,13 +273,17 @@ def make_plan(
 
 
 def config_text(config: object) -> str:
-    """The JSON text of a configuration: a path, a mapping, JSON itself or a transformers config."""
+    """The JSON text of a configuration: a path (also of a GGUF file), a mapping, JSON itself or a
+    transformers config.
+    """
     if isinstance(config, str) and config.lstrip().startswith("{"):
         return config
     if isinstance(config, (str, os.PathLike)):
         path = Path(config)
         if path.is_dir():
             path = path / "config.json"
+        if path.suffix == ".gguf":
+            return _ask("config_text", os.fsencode(path))
         return path.read_text(encoding="utf-8")
     if not isinstance(config, Mapping):
         to_dict = getattr(config, "to_dict", None)
@@ -253,6 +303,8 @@ def plan_from_config(
     length: int | None = None,
     frequencies: str = "model",
     arithmetic: str = "exact",
+    part: str | None = None,
+    channels: str = "both",
 ) -> Plan:
     """The plan of a model's configuration (see :func:`config_text` for what ``config`` may be).
 
@@ -261,7 +313,13 @@ def plan_from_config(
         length: sequence length, for dynamic NTK and LongRoPE, which choose frequencies by it.
         frequencies: ``model``, the float32 values that the model's code holds, or ``formula``,
             the formula's values rounded once to double.
-        arithmetic: one of :data:`ARITHMETICS`.
+        arithmetic: one of :data:`ARITHMETICS`, or ``parity``, that of the model's own code. With a
+            parity arithmetic the float32 frequencies are formed with PyTorch's power function, as
+            models form them.
+        part: which tower of the model: None, its text model or only one; ``vision``, ``audio`` …,
+            the dotted path of a nested config, or ``.``, the top level itself.
+        channels: ``first`` or ``second`` for models that turn the two channels of a pair by
+            different angles (:attr:`Plan.channels`).
     """
     if frequencies not in ("model", "formula"):
         raise PlanError(f'frequencies: expected "model" or "formula", got "{frequencies}"')
@@ -275,5 +333,22 @@ def plan_from_config(
             length or 0,
             int(frequencies == "model"),
             arithmetic.encode(),
+            _torch_power if arithmetic.startswith("parity") else _Power(),
+            (part or "").encode(),
+            channels.encode(),
         )
     )
+
+
+def config_facts(config: object, *, part: str | None = None) -> dict[str, Any]:
+    """What a configuration says beside its plans.
+
+    Keys: ``model_type``, ``part`` (the chosen one's path), ``parts`` (all that rotate),
+    ``rotates``, ``arithmetic`` (the parity class of the model's own code), ``layer_types`` (the
+    names that :func:`plan_from_config` takes), ``layer_type_of_layer``, ``layer_rotates`` (empty:
+    all as ``rotates``), ``head_dim``, ``query_heads``, ``key_heads``, ``layers``,
+    ``latent_attention``, ``query_scaling``, ``position_recipe``, ``rotated``, and
+    ``differs_upstream``: whether parity departs from the checkpoint's own mathematics.
+    """
+    text = config_text(config).encode()
+    return json.loads(_ask("config_facts", text, (part or "").encode()))

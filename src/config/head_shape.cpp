@@ -34,9 +34,52 @@ std::int64_t head_dim_of(ObjectReader& top, const ModelTraits& traits, const Rop
   return copies * *width / config.query_heads;
 }
 
+/// Towers whose config spells their sizes in a way of its own; false for all others.
+bool read_own_shape(ObjectReader& top, RopeConfig& config) {
+  const auto given = [&top](std::string_view key) {
+    const auto value = top.positive_integer(key);
+    if (!value) fail(ErrorCode::invalid_config, "{}: missing, expected a number", top.named(key));
+    return *value;
+  };
+  const std::string name = canonical_model_type(config.model_type);
+  if (name == "sam2_video" || name == "edgetam_video" || name == "sam3_tracker_video") {
+    config.query_heads = config.key_heads = given(field::kMemoryHeads);
+    const std::int64_t rate = given(field::kMemoryDownsampleRate);
+    config.head_dim = given(field::kMemoryHiddenSize) / (rate * config.query_heads);
+    config.layers = given(field::kMemoryLayers);
+    for (const std::string_view key : field::kMemoryRope) top.accept(key);
+    return true;
+  }
+  if (name == "efficientloftr") {  // rotates the hidden vector before heads are cut
+    config.query_heads = config.key_heads = 1;
+    config.head_dim = given(field::kHiddenSize.front());
+    return true;
+  }
+  if (name == "musicflamingo") {  // rotates the embeddings of audio frames
+    config.query_heads = config.key_heads = 1;
+    config.head_dim = given(field::kHeadDim.front());
+    return true;
+  }
+  if (name.starts_with("seamless_m4t")) {
+    config.query_heads = config.key_heads = given(field::kSpeechHeads);
+    config.layers = given(field::kSpeechLayers);
+    config.head_dim = given(field::kHiddenSize.front()) / config.query_heads;
+    return true;
+  }
+  if (name == "glm5_next") {  // its text model has no rotary slice: qk_rope_head_dim is 0
+    config.query_heads = given(field::kQueryHeads.front());
+    config.key_heads = given(field::kKeyHeads.front());
+    config.layers = given(field::kLayers.front());
+    config.head_dim = given(field::kQkNopeHeadDim);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void read_shape(ObjectReader& top, const ModelTraits& traits, RopeConfig& config) {
+  if (read_own_shape(top, config)) return;
   const auto heads = top.positive_integer(field::kQueryHeads);
   if (!heads && !traits.query_heads) {
     fail(ErrorCode::invalid_config, "{}: missing, expected the number of query heads",

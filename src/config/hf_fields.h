@@ -36,6 +36,13 @@ inline constexpr std::string_view kIndexerRopeInterleave = "indexer_rope_interle
 // Where the text model of a composite config lies, and DBRX's attention settings.
 inline constexpr std::array<std::string_view, 4> kTextConfigs = {"text_config", "thinker_config",
                                                                  "llm_config", "language_config"};
+inline constexpr std::string_view kVisionConfig = "vision_config";
+inline constexpr std::string_view kThinkerConfig = "thinker_config";
+inline constexpr std::string_view kConfigSuffix = "_config";
+/// Where the model that rotates lies in a composite config without a text model.
+inline constexpr std::array<std::string_view, 7> kOtherConfigs = {
+    "decoder_config", "decoder",         "global_config", "encoder_config",
+    "atom_encoder",   "backbone_config", kVisionConfig};
 inline constexpr std::string_view kAttentionConfig = "attn_config";
 
 // Rope parameters: the two places and what stands inside or beside them.
@@ -78,6 +85,7 @@ inline constexpr std::string_view kRopeLocalBaseFreq = "rope_local_base_freq";
 inline constexpr std::string_view kGlobalRopeTheta = "global_rope_theta";
 inline constexpr std::string_view kLocalRopeTheta = "local_rope_theta";
 inline constexpr std::string_view kPartialRotaryFactors = "partial_rotary_factors";
+inline constexpr std::string_view kCompressRopeTheta = "compress_rope_theta";
 inline constexpr std::string_view kLayerRopeTheta = "layer_rope_theta";
 inline constexpr std::string_view kNoRopeLayers = "no_rope_layers";
 inline constexpr std::string_view kNoRopeLayerInterval = "no_rope_layer_interval";
@@ -87,11 +95,29 @@ inline constexpr std::string_view kGlobalAttentionEvery = "global_attn_every_n_l
 inline constexpr std::string_view kSlidingWindow = "sliding_window";
 inline constexpr std::string_view kFirstKDenseReplace = "first_k_dense_replace";
 
+// Towers with sizes of their own: SAM's memory attention, CLVP, SeamlessM4T, ESMFold2.
+inline constexpr std::string_view kMemoryHiddenSize = "memory_attention_hidden_size";
+inline constexpr std::string_view kMemoryHeads = "memory_attention_num_attention_heads";
+inline constexpr std::string_view kMemoryLayers = "memory_attention_num_layers";
+inline constexpr std::string_view kMemoryDownsampleRate = "memory_attention_downsample_rate";
+inline constexpr std::array<std::string_view, 3> kMemoryRope = {"memory_attention_rope_feat_sizes",
+                                                                "memory_attention_rope_k_sizes",
+                                                                "memory_attention_rope_dropout"};
+inline constexpr std::string_view kProjectionDim = "projection_dim";
+inline constexpr std::string_view kSpeechHeads = "speech_encoder_attention_heads";
+inline constexpr std::string_view kSpeechLayers = "speech_encoder_layers";
+inline constexpr std::string_view kSpatialPairs = "num_spatial_rope_pairs_per_axis";
+inline constexpr std::string_view kSpatialBase = "spatial_rope_base_frequency";
+inline constexpr std::string_view kCountedPairs = "num_uid_rope_pairs";
+inline constexpr std::string_view kCountedBase = "uid_rope_base_frequency";
+
 // Switches.
+inline constexpr std::string_view kPositionEmbeddingsType = "position_embeddings_type";
 inline constexpr std::string_view kPositionEmbeddingType = "position_embedding_type";
 inline constexpr std::string_view kUseMemRope = "use_mem_rope";
 inline constexpr std::string_view kAlibi = "alibi";
-inline constexpr std::array<std::string_view, 2> kRotary = {"rotary", "use_rotary_pos_emb"};
+inline constexpr std::array<std::string_view, 3> kRotary = {"rotary", "use_rotary_pos_emb",
+                                                            "use_rotary_embedding"};
 inline constexpr std::string_view kUseMrope = "use_mrope";
 inline constexpr std::string_view kRotaryValue = "rotary_value";
 

@@ -246,6 +246,11 @@ std::optional<std::vector<std::string>> ObjectReader::texts(std::string_view key
   return result;
 }
 
+const json& ObjectReader::value(std::string_view key) {
+  accept(key);
+  return object_.at(std::string(key));
+}
+
 const json* ObjectReader::object(std::string_view key) {
   const json* value = find(key);
   if (value != nullptr && !value->is_object()) wrong_type(key, *value, "an object");

@@ -40,6 +40,8 @@ class ObjectReader {
   std::optional<std::vector<double>> numbers(std::string_view key);
   std::optional<std::vector<std::int64_t>> integers(std::string_view key);
   std::optional<std::vector<std::string>> texts(std::string_view key);
+  /// The value under `key`, which is there.
+  const nlohmann::json& value(std::string_view key);
   /// The object under `key`, or null.
   const nlohmann::json* object(std::string_view key);
 

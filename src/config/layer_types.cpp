@@ -61,6 +61,11 @@ std::vector<std::string> derived(ObjectReader& top, std::string_view model_type,
 }
 
 bool switched_off(ObjectReader& top, std::string_view model_type) {
+  if (model_type.starts_with("wav2vec2_") || model_type.starts_with("seamless_m4t")) {
+    const bool is_off = top.text(field::kPositionEmbeddingsType).value_or("") != "rotary";
+    if (is_off) top.accept(field::kTopLevelBase.back());
+    return is_off;
+  }
   if (never_rotates(model_type)) return true;
   if (top.boolean(field::kAlibi).value_or(false)) return true;
   if (model_type == "zamba2") return !top.boolean(field::kUseMemRope).value_or(false);
@@ -95,6 +100,15 @@ std::vector<bool> sliding_alone(const std::vector<std::string>& types) {
   return rotates;
 }
 
+/// DeepSeek-V4 names its attention; layers that compress share one set of frequencies.
+std::vector<std::string> by_compression(const std::vector<std::string>& attention) {
+  std::vector<std::string> types;
+  types.reserve(attention.size());
+  for (const std::string& type : attention)
+    types.emplace_back(type == kSliding ? "main" : "compress");
+  return types;
+}
+
 }  // namespace
 
 std::vector<std::string> layer_types_of(ObjectReader& top, const RopeConfig& config) {
@@ -106,6 +120,7 @@ std::vector<std::string> layer_types_of(ObjectReader& top, const RopeConfig& con
            top.named(field::kLayerTypes), config.layers, given->size());
     }
     if (padded && layers > 0) given->resize(layers);
+    if (config.model_type == "deepseek_v4") return by_compression(*given);
     return *given;
   }
   return derived(top, canonical_model_type(config.model_type), config.layers);

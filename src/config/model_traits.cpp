@@ -61,7 +61,7 @@ constexpr auto kLatentHalf = std::to_array<std::string_view>({"hy_v4", "minicpm3
 constexpr auto kLatentInterleaved = std::to_array<std::string_view>({"deepseek_v2"});
 
 constexpr auto kParity1 = std::to_array<std::string_view>(
-    {"cohere", "cohere2", "cohere2_moe", "esm", "evolla", "modernbert", "modernbert_decoder"});
+    {"cohere", "cohere2", "cohere2_moe", "esm", "modernbert", "modernbert_decoder"});
 constexpr auto kParity2 = std::to_array<std::string_view>(
     {"flex_olmo", "olmo", "olmo2", "olmo3", "olmo_hybrid", "ernie4_5", "ernie4_5_moe"});
 constexpr auto kParity3 = std::to_array<std::string_view>({"deepseek_v2", "llama4"});
@@ -195,6 +195,15 @@ constexpr std::array kZayaKinds = std::to_array<LayerKind>({
     {"hybrid_sliding", 1e4, 0.5, "", false, "default"},
 });
 
+constexpr std::array kDeepseekV4Kinds = std::to_array<LayerKind>({
+    {"compress", 1.6e5, 0.125, field::kCompressRopeTheta, true, "default"},
+    {"main", 1e4, 0.125, field::kRopeTheta, false, "default"},
+});
+constexpr std::array kNeommeKinds = std::to_array<LayerKind>({
+    {"full_attention", 1e6, 0.25, "", false, "default"},
+    {"sliding_attention", 1e4, 1.0, "", false, "default"},
+});
+
 std::span<const LayerKind> kinds_of(std::string_view name) {
   if (is_in(name, {"gemma3", "gemma3n", "t5gemma2"})) return kGemma3Kinds;
   if (is_in(name, {"gemma4", "gemma4_unified", "diffusion_gemma"})) return kGemma4Kinds;
@@ -204,8 +213,36 @@ std::span<const LayerKind> kinds_of(std::string_view name) {
   if (name == "laguna") return kLagunaKinds;
   if (name == "mimo_v2_flash") return kMimoKinds;
   if (name == "zaya") return kZayaKinds;
+  if (name == "deepseek_v4") return kDeepseekV4Kinds;
+  if (name == "neomme") return kNeommeKinds;
   return {};
 }
+
+// Parts of a model that rotate as another one does, and other names of models.
+constexpr std::array kAliases = std::to_array<Named<std::string_view>>({
+    {"kimi_k2", "deepseek_v3"},
+    {"step3p5", "step3p7"},
+    {"step3p5_vision", "step3p7_vision"},
+    {"evolla.protein_encoder_config", "esm"},
+    {"esmfold2.atom_encoder", "esmfold2"},
+    {"pe_audio_encoder", "pe_audio"},
+    {"pe_video_encoder", "pe_video"},
+    {"pe_audio_video_encoder", "pe_audio_video"},
+    {"blt_patcher", "blt"},
+    {"blt_local_encoder", "blt"},
+    {"blt_local_decoder", "blt"},
+    {"blt_global_transformer", "blt"},
+    {"glmasr_encoder", "glmasr"},
+    {"lasr_encoder", "lasr"},
+    {"csm_depth_decoder_model", "csm"},
+    {"qwen2_5_omni_thinker", "qwen2_5_omni"},
+    {"qwen2_5_omni_talker", "qwen2_5_omni"},
+    {"qwen3_omni_moe_talker", "qwen3_omni_moe"},
+    {"qwen2_vl.vision_config", "qwen2_vl_vision"},
+    {"qwen2_5_vl.vision_config", "qwen2_5_vl_vision"},
+    {"t5gemma2_encoder", "t5gemma2"},
+    {"t5gemma2_decoder", "t5gemma2"},
+});
 
 void set_axes(ModelTraits& traits, std::string_view name) {
   if (is_in(name, {"qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "paddleocr_vl"})) {
@@ -226,10 +263,15 @@ void set_axes(ModelTraits& traits, std::string_view name) {
 }  // namespace
 
 std::string canonical_model_type(std::string_view model_type) {
-  constexpr std::string_view kTextSuffix = "_text";
-  if (model_type.ends_with(kTextSuffix)) model_type.remove_suffix(kTextSuffix.size());
-  if (model_type == "kimi_k2") return "deepseek_v3";
-  return std::string(model_type);
+  std::string name(model_type);
+  std::replace(name.begin(), name.end(), '-', '_');
+  for (const std::string_view suffix : {"_text", "_text_model"}) {
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  }
+  constexpr std::string_view kEncoder = "_vision_encoder";
+  if (name.ends_with(kEncoder)) name.resize(name.size() - kEncoder.size() + 7);
+  const auto* alias = find(kAliases, name);
+  return alias != nullptr ? std::string(*alias) : name;
 }
 
 ModelTraits traits_of(std::string_view name) {
@@ -252,6 +294,8 @@ ModelTraits traits_of(std::string_view name) {
   }
   traits.layer_kinds = kinds_of(name);
   set_axes(traits, name);
+  set_tower_traits(traits, name);
+  set_rotation_traits(traits, name);
   return traits;
 }
 
@@ -285,8 +329,8 @@ std::optional<RopeParameters> default_parameters_of(std::string_view name) {
 }
 
 bool never_rotates(std::string_view name) {
-  return is_in(name, {"jamba", "nemotron_h", "bert", "gpt2", "t5", "bloom", "mpt", "mamba",
-                      "mamba2", "opt", "roberta"});
+  return is_in(name, {"jamba", "nemotron_h", "glm5_next", "bert", "gpt2", "t5", "bloom", "mpt",
+                      "mamba", "mamba2", "opt", "roberta"});
 }
 
 }  // namespace ropewalk::config

@@ -35,6 +35,14 @@ struct ModelTraits {
   std::span<const LayerKind> layer_kinds;       ///< empty: one kind of layer
   std::span<const std::int64_t> mrope_section;  ///< class default; empty: one axis
   std::optional<bool> mrope_interleaved;  ///< fixed by the model's code; empty: the config says
+  std::string_view rope_type = {};        ///< fixed by the model's code; empty: the config says
+  AxisLayout axis_layout;
+  bool window_at_end = false;
+  bool block_per_axis = false;
+  int sign = 1;
+  std::string_view position_recipe = "token";
+  std::string_view rotated = "q k";
+  UpstreamDefects upstream;
 };
 
 /// The name under which a model type is looked up: without "_text", known aliases resolved.
@@ -47,8 +55,13 @@ struct ModelTraits {
 /// says nothing about rope at all.
 [[nodiscard]] std::optional<RopeParameters> default_parameters_of(std::string_view model_type);
 
-/// Error(unsupported), saying what is missing, for a model type that needs what Ropewalk cannot
-/// express yet.
+/// Fills what kTowers says of a canonical model type: axes, pairing, arithmetic, positions.
+void set_tower_traits(ModelTraits& traits, std::string_view model_type);
+
+/// Fills what is rotated, in which direction and window, and where transformers departs.
+void set_rotation_traits(ModelTraits& traits, std::string_view model_type);
+
+/// Error(unsupported), saying what is missing, for a model type that no plan can express.
 void refuse_unsupported(std::string_view model_type);
 
 /// The model has no rotary embedding, or defines one that it never applies.

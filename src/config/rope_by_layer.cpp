@@ -1,6 +1,7 @@
 #include "config/rope_by_layer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "base/check.h"
@@ -48,7 +49,7 @@ class Reader {
     const std::vector<std::string> layer_types = layer_types_of(top_, config_);
     beside_.partial_factor = top_.positive_number(field::kTopLevelPartial);
     beside_.rotary_dim = top_.positive_integer(field::kRotaryDim);
-    if (!beside_.rotary_dim) beside_.rotary_dim = traits_.rotary_dim;
+    if (!beside_.rotary_dim) beside_.rotary_dim = own_rotary_dim();
     beside_.original = top_.positive_integer(field::kOriginalMaxPositions);
 
     const json* scaling = non_empty(top_, field::kRopeScaling);
@@ -56,12 +57,25 @@ class Reader {
     const bool per_layer = read_layer_bases(scaling, parameters);
     if (!per_layer) read_per_type(layer_types, scaling, parameters);
     check_layer_types();
+    read_layer_sizes();
     for (auto& [name, of_type] : config_.by_layer_type) {
       if (of_type) finish(*of_type);
     }
   }
 
  private:
+  /// The rotated channels where a model's code fixes them in a way of its own.
+  std::optional<std::int64_t> own_rotary_dim() {
+    const std::string name = canonical_model_type(config_.model_type);
+    if (name == "deepseek_v4") return top_.positive_integer(field::kQkRopeHeadDim);
+    if (name != "clvp_encoder") return traits_.rotary_dim;
+    constexpr std::int64_t kLeast = 32;
+    constexpr std::int64_t kClassProjection = 768;
+    const std::int64_t projection =
+        top_.positive_integer(field::kProjectionDim).value_or(kClassProjection);
+    return std::max(projection / (2 * config_.query_heads), kLeast);
+  }
+
   void read_per_type(const std::vector<std::string>& layer_types, const json* scaling,
                      const json* parameters) {
     if (read_layer_lists(layer_types, scaling)) {
@@ -74,11 +88,12 @@ class Reader {
       read_nested(*scaling, field::kRopeScaling);
       config_.layer_types = layer_types;
     } else if (!traits_.layer_kinds.empty()) {
-      if (parameters != nullptr) {
+      if (parameters != nullptr && config_.model_type != "deepseek_v4") {
         fail(ErrorCode::invalid_config, "{}: expected one dict per layer type for '{}'",
              top_.named(field::kRopeParameters), config_.model_type);
       }
-      read_kinds(scaling);
+      if (parameters != nullptr) refuse_both(scaling);
+      read_kinds(parameters != nullptr ? parameters : scaling);
       config_.layer_types = layer_types;
     } else {
       read_flat(scaling, parameters);
@@ -174,7 +189,9 @@ class Reader {
       const DictDefaults with = kind != nullptr
                                     ? defaults(base_of(*kind), kind->partial_factor, kind->type)
                                     : defaults(shared, traits_.partial_factor, "default");
-      config_.by_layer_type.emplace(name, read(value, fmt::format("{}.{}", path, name), with));
+      RopeParameters of_type = read(value, fmt::format("{}.{}", path, name), with);
+      if (of_type.truncate == false) config_.upstream.ignores_truncate = true;
+      config_.by_layer_type.emplace(name, std::move(of_type));
     }
     for (const LayerKind& kind : traits_.layer_kinds) {
       if (config_.by_layer_type.contains(std::string(kind.name))) continue;
@@ -273,15 +290,67 @@ class Reader {
       p.mrope_section.assign(traits_.mrope_section.begin(), traits_.mrope_section.end());
     }
     if (traits_.mrope_interleaved) p.mrope_interleaved = *traits_.mrope_interleaved;
-    if (p.type == "proportional") p.head_dim = global_head_dim();
+    if (!traits_.rope_type.empty()) p.type = traits_.rope_type;
+    if (p.type == "coordinates") read_coordinates(p);
+    const std::string name = canonical_model_type(config_.model_type);
+    if (name == "efficientloftr") p.partial_factor = 1.0;
+    if (name == "deepseek_v4" && p.type == "yarn" && !p.attention_factor) p.attention_factor = 1.0;
+    if (p.type == "proportional" && !p.head_dim) p.head_dim = global_head_dim();
     check_sizes(p);
   }
 
+  /// ESMFold2: pairs and bases stand beside each other; what is left of the head does not turn.
+  void read_coordinates(RopeParameters& p) const {
+    const auto given = [this](std::string_view key) {
+      const auto value = top_.positive_integer(key);
+      if (!value) fail(ErrorCode::invalid_config, "{}: missing", top_.named(key));
+      return *value;
+    };
+    const std::int64_t spatial = given(field::kSpatialPairs);
+    const std::int64_t counted = given(field::kCountedPairs);
+    const std::int64_t rest = config_.head_dim / 2 - 3 * spatial;
+    if (spatial > config_.head_dim || counted > rest) {
+      fail(ErrorCode::invalid_config, "{}: expected at most {} for a head of {} channels, got {}",
+           top_.named(field::kCountedPairs), rest, config_.head_dim, counted);
+    }
+    p.spatial_base = top_.positive_number(field::kSpatialBase).value_or(20.0);
+    p.base = top_.positive_number(field::kCountedBase).value_or(1e4);
+    p.counted_pairs = counted;
+    p.mrope_section = {spatial, spatial, spatial, rest};
+  }
+
+  /// Sizes of single layers: those of one type must agree. Gemma 4 widens its full layers so.
+  void read_layer_sizes() {
+    const json* layers = top_.object(field::kPerLayerConfig);
+    if (layers == nullptr) return;
+    for (const auto& [key, sizes] : layers->items()) {
+      const std::string path = fmt::format("{}.{}", field::kPerLayerConfig, key);
+      std::size_t layer = 0;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), layer);
+      if (error != std::errc() || end != key.data() + key.size() || !sizes.is_object()) {
+        fail(ErrorCode::invalid_config, "{}: expected the sizes of a layer by its number",
+             top_.named(path));
+      }
+      ObjectReader reader(sizes, top_.named(path));
+      const auto head_dim = reader.positive_integer(field::kHeadDim);
+      if (!head_dim || layer >= config_.layer_types.size()) continue;
+      const auto of_type = config_.by_layer_type.find(config_.layer_types[layer]);
+      if (of_type == config_.by_layer_type.end() || !of_type->second) continue;
+      std::optional<std::int64_t>& known = of_type->second->head_dim;
+      if (known && *known != *head_dim) {
+        fail(ErrorCode::invalid_config, "{}: expected one size for all layers of type '{}'",
+             top_.named(path), of_type->first);
+      }
+      known = head_dim;
+    }
+  }
+
   void check_sizes(const RopeParameters& p) const {
-    const std::int64_t width = rotary_dim_of(p, p.head_dim.value_or(config_.head_dim));
+    const std::int64_t width =
+        rotary_dim_of(p, p.head_dim.value_or(config_.head_dim), OddWidth::rounded_up);
     for (const auto& [key, list] : {std::pair{field::kShortFactor, &p.short_factor},
                                     std::pair{field::kLongFactor, &p.long_factor}}) {
-      if (p.type == "longrope" && list->size() != static_cast<std::size_t>(width / 2)) {
+      if (p.type == "longrope" && list->size() != static_cast<std::size_t>((width + 1) / 2)) {
         fail(ErrorCode::invalid_config, "{}: expected {} numbers, one per pair, got {}", key,
              width / 2, list->size());
       }

@@ -19,6 +19,7 @@ std::string type_of(ObjectReader& dict, const DictDefaults& defaults) {
   const auto older = dict.text(field::kType);
   std::string type = newer ? *newer : older.value_or(defaults.type);
   if (type == "mrope") type = "default";
+  if (type == "xdrope") type = "dynamic";
   const bool phi = defaults.model_type == "phi3" || defaults.model_type == "phi4_multimodal" ||
                    defaults.model_type == "phi4mm";
   if (type == "su" || (phi && type == "yarn")) type = "longrope";
@@ -137,12 +138,14 @@ void read_of_type(ObjectReader& dict, const DictDefaults& defaults, RopeParamete
 }
 
 void read_axes(ObjectReader& dict, RopeParameters& p) {
-  p.mrope_section = dict.integers(field::kMropeSection).value_or(std::vector<std::int64_t>{});
-  p.mrope_interleaved = dict.boolean(field::kMropeInterleaved).value_or(false);
-  if (dict.has(field::kXdropeSection)) {
-    fail(ErrorCode::unsupported, "{}: sections of this kind are not supported yet",
-         dict.named(field::kXdropeSection));
+  const auto sections = dict.integers(field::kMropeSection);
+  const auto older = dict.integers(field::kXdropeSection);
+  if (sections && older && *sections != *older) {
+    fail(ErrorCode::invalid_config, "{}: expected the same sections as {}",
+         dict.named(field::kXdropeSection), field::kMropeSection);
   }
+  p.mrope_section = sections ? *sections : older.value_or(std::vector<std::int64_t>{});
+  p.mrope_interleaved = dict.boolean(field::kMropeInterleaved).value_or(false);
 }
 
 }  // namespace
@@ -157,7 +160,9 @@ RopeParameters read_rope_dict(ObjectReader& dict, const DictDefaults& defaults) 
   }
   p.partial_factor =
       dict.positive_number(field::kPartialRotaryFactor).value_or(defaults.partial_factor);
-  if (p.partial_factor > 1.0) {
+  // EfficientLoFTR's share is of the head, but it rotates the hidden vector that heads are cut
+  // from.
+  if (p.partial_factor > 1.0 && defaults.model_type != "efficientloftr") {
     fail(ErrorCode::invalid_config, "{}: expected a share of the head of at most 1, got {}",
          place_of(dict, field::kPartialRotaryFactor), p.partial_factor);
   }

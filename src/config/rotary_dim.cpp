@@ -6,7 +6,7 @@
 
 namespace ropewalk::config {
 
-std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_dim) {
+std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_dim, OddWidth odd) {
   if (head_dim <= 0) {
     fail(ErrorCode::invalid_config, "head_dim: expected a positive number of channels, got {}",
          head_dim);
@@ -19,7 +19,9 @@ std::int64_t rotary_dim_of(const RopeParameters& parameters, std::int64_t head_d
   std::int64_t width = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
   if (parameters.rotary_dim) width = *parameters.rotary_dim;
   if (parameters.type == "proportional") width = head_dim;
-  if (width < 2 || width > head_dim || width % 2 != 0) {
+  const bool is_odd = width % 2 != 0;
+  if (parameters.rotary_dim) odd = OddWidth::refused;  // said outright, not a share cut off
+  if (width < 2 || width + (is_odd ? 1 : 0) > head_dim || (is_odd && odd == OddWidth::refused)) {
     fail(ErrorCode::invalid_config,
          "rotary_dim: expected an even number from 2 to head_dim {}, got {}", head_dim, width);
   }

@@ -26,6 +26,9 @@ constexpr Names<FrequencyPrecision, 2> kPrecisions{
 constexpr Names<LengthPolicy, 3> kPolicies{{{LengthPolicy::none, "none"},
                                             {LengthPolicy::dynamic_ntk, "dynamic_ntk"},
                                             {LengthPolicy::longrope_switch, "longrope_switch"}}};
+constexpr Names<PairChannels, 3> kPairChannels{{{PairChannels::both, "both"},
+                                                {PairChannels::first, "first"},
+                                                {PairChannels::second, "second"}}};
 constexpr Names<Direction, 2> kDirections{
     {{Direction::forward, "forward"}, {Direction::inverse, "inverse"}}};
 
@@ -57,6 +60,7 @@ std::string_view name_of(FrequencyPrecision value) noexcept {
 }
 std::string_view name_of(LengthPolicy value) noexcept { return find_name(kPolicies, value); }
 std::string_view name_of(Direction value) noexcept { return find_name(kDirections, value); }
+std::string_view name_of(PairChannels value) noexcept { return find_name(kPairChannels, value); }
 Pairing pairing_from_name(std::string_view name) { return find_value(kPairings, "pairing", name); }
 Arithmetic arithmetic_from_name(std::string_view name) {
   return find_value(kArithmetics, "arithmetic", name);

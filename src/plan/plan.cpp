@@ -68,6 +68,8 @@ void check_enumerations(const PlanSpec& spec) {
           static_cast<int>(spec.frequency_precision));
   require(name_of(spec.length_policy) != kUnknown, "length_policy: unknown value {}",
           static_cast<int>(spec.length_policy));
+  require(name_of(spec.channels) != kUnknown, "channels: unknown value {}",
+          static_cast<int>(spec.channels));
 }
 
 PlanSpec normalised(PlanSpec spec) {
@@ -143,6 +145,9 @@ std::string fingerprint_of(const PlanSpec& spec) {
   print.add(std::string_view(spec.query_scaling.rule));
   print.add(static_cast<std::uint64_t>(spec.rotates));
   print.add(std::string_view(spec.scaling));
+  print.add(static_cast<std::uint64_t>(spec.channels));
+  print.add(std::string_view(spec.position_recipe));
+  print.add(std::string_view(spec.rotated));
   return print.text();
 }
 
@@ -179,6 +184,9 @@ std::string to_string(const RotaryPlan& plan) {
   if (spec.axes > 1) text += fmt::format(", {} axes", spec.axes);
   if (spec.amplitude != 1.0) text += fmt::format(", amplitude {}", spec.amplitude);
   if (spec.sign < 0) text += ", negative sign";
+  if (spec.channels != PairChannels::both) {
+    text += fmt::format(", right for the {} channel of each pair", name_of(spec.channels));
+  }
   if (spec.length_policy != LengthPolicy::none) {
     text += fmt::format(", {} at length {}", name_of(spec.length_policy), spec.length);
   }

@@ -1,4 +1,5 @@
 // RopeConfig → RotaryPlan, and the plain plan from a base alone.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -26,9 +27,12 @@ const std::optional<RopeParameters>& choose_layer_type(const RopeConfig& config,
   const ParametersByLayer& all = config.by_layer_type;
   if (all.empty()) fail(ErrorCode::invalid_config, "by_layer_type: expected at least one entry");
   if (layer_type.empty()) {
-    require(all.size() == 1, "layer_type: this model's layers differ, expected one of: {}",
+    const auto turns = [](const auto& entry) { return entry.second.has_value(); };
+    const auto first = std::find_if(all.begin(), all.end(), turns);
+    const auto rotating = std::count_if(all.begin(), all.end(), turns);
+    require(rotating <= 1, "layer_type: this model's layers differ, expected one of: {}",
             names_of(all));
-    return all.begin()->second;
+    return rotating == 1 ? first->second : all.begin()->second;
   }
   const auto found = all.find(layer_type);
   require(found != all.end(), "layer_type: expected one of: {}; got '{}'", names_of(all),
@@ -44,12 +48,65 @@ double softmax_multiplier_of(const RopeConfig& config, const plan::ScheduleInput
   return scale * scale;
 }
 
+/// Deals the schedule's list to the pairs.
+void deal(plan::ScheduleResult& schedule, const plan::AxisMap& map) {
+  if (map.entry.empty()) return;
+  plan::ScheduleResult dealt = schedule;
+  dealt.frequencies.clear();
+  dealt.model_frequencies.clear();
+  for (const std::size_t entry : map.entry) {
+    dealt.frequencies.push_back(schedule.frequencies.at(entry));
+    dealt.model_frequencies.push_back(schedule.model_frequencies.at(entry));
+  }
+  schedule = std::move(dealt);
+}
+
+/// The parameters and the layout of the axes that the arithmetic asks for.
+struct Chosen {
+  RopeParameters parameters;
+  AxisLayout layout;
+  bool short_factors_at_every_length = false;
+};
+
+Chosen chosen_for(const RopeConfig& config, const RopeParameters& parameters, bool parity) {
+  Chosen chosen{parameters, config.axis_layout, false};
+  const bool axial_alone = config.axis_layout.rule == AxisRule::sections_of_config;
+  if (parameters.type == "axial" && axial_alone) chosen.layout = {AxisRule::each, 2};
+  if (!parity) return chosen;
+  const UpstreamDefects& upstream = config.upstream;
+  if (upstream.axis_layout) chosen.layout = *upstream.axis_layout;
+  chosen.short_factors_at_every_length = upstream.short_factors_at_every_length;
+  if (upstream.ignores_rotary_dim) chosen.parameters.rotary_dim.reset();
+  if (upstream.ignores_truncate) chosen.parameters.truncate.reset();
+  return chosen;
+}
+
+void check_channels(PairChannels channels, AxisRule rule) {
+  if (plan::has_two_angles(rule)) {
+    require(channels != PairChannels::both,
+            "channels: this model turns the two channels of a pair by different angles, expected "
+            "first or second, got {}",
+            name_of(channels));
+  } else {
+    require(channels == PairChannels::both, "channels: expected both for this model, got {}",
+            name_of(channels));
+  }
+}
+
+void set_window(PlanSpec& spec, const RopeConfig& config) {
+  const auto width = static_cast<std::int64_t>(2 * spec.frequencies.size());
+  spec.window = {config.window_at_end ? spec.head_dim - width : 0, width};
+  if (config.block_per_axis) spec.block_width = width / spec.axes;
+}
+
 /// The parameter that, beside the base, decides the frequencies.
 std::string_view decisive(const RopeParameters& p, const plan::ScheduleResult& schedule) {
   if (p.type == "default" || p.type == "axial") return "base";
   if (p.type == "longrope") {
     return schedule.length > *p.original_max_positions ? "long_factor" : "short_factor";
   }
+  if (p.type == "factors") return "rope_freqs";
+  if (p.type == "coordinates") return "spatial_base";
   return p.type == "dynamic" && p.alpha ? "alpha" : "factor";
 }
 
@@ -58,7 +115,8 @@ void check_schedule(const RopeParameters& p, const plan::ScheduleResult& schedul
   for (std::size_t pair = 0; pair < schedule.frequencies.size(); ++pair) {
     const double omega = schedule.frequencies[pair];
     const float model_omega = schedule.model_frequencies[pair];
-    const bool stands_still = p.type == "proportional" && omega == 0.0 && model_omega == 0.0f;
+    const bool has_tail = p.type == "proportional" || p.type == "coordinates";
+    const bool stands_still = has_tail && omega == 0.0 && model_omega == 0.0f;
     const bool normal = std::isnormal(static_cast<float>(omega)) && std::isnormal(model_omega);
     if (stands_still || (normal && std::fabs(omega) < 0x1p32)) continue;
     fail(ErrorCode::invalid_config,
@@ -96,26 +154,45 @@ RotaryPlan make_plan(const RopeConfig& config, const PlanOptions& options) {
   spec.arithmetic = options.arithmetic;
   spec.frequency_precision = options.frequency_precision;
   spec.query_scaling = config.query_scaling;
+  spec.sign = config.sign;
+  spec.position_recipe = config.position_recipe;
+  spec.rotated = config.rotated;
   if (!config.rotates || !chosen) {
     spec.rotates = false;
     spec.scaling = "none";
     return RotaryPlan(std::move(spec));
   }
 
-  const plan::ScheduleInput input{*chosen, spec.head_dim,
-                                  config::rotary_dim_of(*chosen, spec.head_dim),
-                                  config.max_positions, options.length};
+  const bool parity = options.arithmetic != Arithmetic::exact;
+  const Chosen by_arithmetic = chosen_for(config, *chosen, parity);
+  const RopeParameters& parameters = by_arithmetic.parameters;
+  check_channels(options.channels, by_arithmetic.layout.rule);
+  const plan::ScheduleInput input{
+      parameters,
+      spec.head_dim,
+      config::rotary_dim_of(parameters, spec.head_dim,
+                            parity ? config::OddWidth::rounded_up : config::OddWidth::refused),
+      config.max_positions,
+      options.length,
+      by_arithmetic.layout.axes,
+      by_arithmetic.short_factors_at_every_length,
+      &options.model_power};
   plan::ScheduleResult schedule = plan::run_schedule(input);
-  check_schedule(*chosen, schedule);
+  check_schedule(parameters, schedule);
+  plan::AxisMap map =
+      plan::axes_of(parameters, static_cast<std::int64_t>(schedule.frequencies.size()),
+                    by_arithmetic.layout, options.channels);
+  deal(schedule, map);
   set_frequencies(spec, std::move(schedule));
   if (!(spec.amplitude > 0.0 && std::isfinite(static_cast<float>(spec.amplitude)))) {
     fail(ErrorCode::invalid_config,
          "attention_factor: expected a factor on cos and sin above 0 and finite in fp32, got {}",
          spec.amplitude);
   }
-  plan::AxisMap map = plan::axes_of(*chosen, static_cast<std::int64_t>(spec.frequencies.size()));
   spec.axes = map.axes;
   spec.axis = std::move(map.axis);
+  spec.channels = options.channels;
+  set_window(spec, config);
   spec.softmax_multiplier = softmax_multiplier_of(config, input);
   if (!std::isnormal(static_cast<float>(spec.softmax_multiplier))) {
     fail(ErrorCode::invalid_config,

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "plan/extended.h"
+#include "plan/schedule.h"
 
 namespace ropewalk::plan {
 
@@ -16,10 +18,21 @@ inline Extended power(Extended base, std::int64_t pair, std::int64_t denominator
              Extended(static_cast<double>(2 * pair)) / Extended(static_cast<double>(denominator)));
 }
 
-/// The same in fp32: exponent rn(2·pair / denominator), then one rounding of the power.
-inline float model_power(float base, std::int64_t pair, std::int64_t denominator) {
-  const float exponent = static_cast<float>(2 * pair) / static_cast<float>(denominator);
-  return to_float(pow(Extended(base), Extended(exponent)));
+/// The same in fp32 for pairs 0 … count − 1, by the caller's power function where there is one;
+/// otherwise exponent rn(2·pair / denominator), then one rounding of the power.
+inline std::vector<float> model_powers(const ScheduleInput& input, double base,
+                                       std::int64_t denominator, std::int64_t count) {
+  std::vector<float> powers(static_cast<std::size_t>(count));
+  const auto model_base = static_cast<float>(base);
+  if (input.model_power != nullptr && *input.model_power) {
+    (*input.model_power)(model_base, denominator, powers);
+    return powers;
+  }
+  for (std::size_t i = 0; i < powers.size(); ++i) {
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(denominator);
+    powers[i] = to_float(pow(Extended(model_base), Extended(exponent)));
+  }
+  return powers;
 }
 
 /// The value of a parameter that a schedule cannot do without; Error(invalid_config) otherwise.

@@ -14,7 +14,7 @@ struct Schedule {
   ScheduleResult (*run)(const ScheduleInput&);
 };
 
-constexpr std::array<Schedule, 8> kSchedules{{
+constexpr std::array<Schedule, 10> kSchedules{{
     {"default", default_schedule},
     {"linear", linear_schedule},
     {"dynamic", dynamic_schedule},
@@ -23,6 +23,8 @@ constexpr std::array<Schedule, 8> kSchedules{{
     {"llama3", llama3_schedule},
     {"proportional", proportional_schedule},
     {"axial", axial_schedule},
+    {"factors", factors_schedule},
+    {"coordinates", coordinates_schedule},
 }};
 
 }  // namespace

@@ -18,12 +18,17 @@ namespace ropewalk::plan {
 struct ScheduleInput {
   const RopeParameters& parameters;
   std::int64_t head_dim = 0;
-  std::int64_t rotary_dim = 0;  ///< even, in [2, head_dim]
+  std::int64_t rotary_dim = 0;  ///< in [2, head_dim]; odd only for parity
   std::optional<std::int64_t> max_positions;
   std::optional<std::int64_t> length;
+  int axes = 2;                                ///< that the axial schedule shares the head between
+  bool short_factors_at_every_length = false;  ///< UpstreamDefects
+  const ModelPower* model_power = nullptr;
+  /// Half of rotary_dim, rounded up as the models' code does.
+  [[nodiscard]] std::int64_t pairs() const noexcept { return (rotary_dim + 1) / 2; }
 };
 
-/// One entry per pair of the window, whose width is 2 · frequencies.size().
+/// The list of frequencies that an AxisLayout deals to pairs; with one axis, one per pair.
 struct ScheduleResult {
   std::vector<double> frequencies;
   std::vector<float> model_frequencies;
@@ -40,6 +45,8 @@ ScheduleResult longrope_schedule(const ScheduleInput& input);
 ScheduleResult llama3_schedule(const ScheduleInput& input);
 ScheduleResult proportional_schedule(const ScheduleInput& input);
 ScheduleResult axial_schedule(const ScheduleInput& input);
+ScheduleResult factors_schedule(const ScheduleInput& input);
+ScheduleResult coordinates_schedule(const ScheduleInput& input);
 
 /// Runs the schedule that `input.parameters.type` names; Error(invalid_config) for an unknown one.
 [[nodiscard]] ScheduleResult run_schedule(const ScheduleInput& input);

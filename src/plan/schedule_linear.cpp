@@ -8,10 +8,11 @@ ScheduleResult linear_schedule(const ScheduleInput& input) {
   ScheduleResult result;
   const double base = input.parameters.base;
   const double factor = needed(input.parameters.factor, "factor", input.parameters.type);
-  for (std::int64_t i = 0; i < input.rotary_dim / 2; ++i) {
+  const std::vector<float> powers = model_powers(input, base, input.rotary_dim, input.pairs());
+  for (std::int64_t i = 0; i < input.pairs(); ++i) {
     const Extended stretched = Extended(factor) * power(base, i, input.rotary_dim);
     result.frequencies.push_back(to_double(Extended(1.0) / stretched));
-    const float plain = 1.0f / model_power(static_cast<float>(base), i, input.rotary_dim);
+    const float plain = 1.0f / powers[static_cast<std::size_t>(i)];
     result.model_frequencies.push_back(plain / static_cast<float>(factor));
   }
   return result;

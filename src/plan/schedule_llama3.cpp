@@ -47,10 +47,11 @@ ScheduleResult llama3_schedule(const ScheduleInput& input) {
          bands.low, bands.high);
   }
   ScheduleResult result;
-  for (std::int64_t i = 0; i < input.rotary_dim / 2; ++i) {
+  const std::vector<float> powers = model_powers(input, p.base, input.rotary_dim, input.pairs());
+  for (std::int64_t i = 0; i < input.pairs(); ++i) {
     result.frequencies.push_back(to_double(scaled(power(p.base, i, input.rotary_dim), bands)));
     result.model_frequencies.push_back(
-        model_scaled(1.0f / model_power(static_cast<float>(p.base), i, input.rotary_dim), bands));
+        model_scaled(1.0f / powers[static_cast<std::size_t>(i)], bands));
   }
   return result;
 }

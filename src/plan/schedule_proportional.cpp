@@ -14,6 +14,7 @@ ScheduleResult proportional_schedule(const ScheduleInput& input) {
   const auto live = static_cast<std::int64_t>(
       std::floor(p.partial_factor * static_cast<double>(input.head_dim) / 2.0));
   ScheduleResult result;
+  const std::vector<float> powers = model_powers(input, p.base, input.head_dim, live);
   for (std::int64_t i = 0; i < input.head_dim / 2; ++i) {
     if (i >= live) {
       result.frequencies.push_back(0.0);
@@ -22,7 +23,7 @@ ScheduleResult proportional_schedule(const ScheduleInput& input) {
     }
     const Extended stretched = Extended(factor) * power(p.base, i, input.head_dim);
     result.frequencies.push_back(to_double(Extended(1.0) / stretched));
-    const float plain = 1.0f / model_power(static_cast<float>(p.base), i, input.head_dim);
+    const float plain = 1.0f / powers[static_cast<std::size_t>(i)];
     result.model_frequencies.push_back(plain / static_cast<float>(factor));
   }
   return result;

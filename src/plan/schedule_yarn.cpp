@@ -70,7 +70,8 @@ ScheduleResult yarn_schedule(const ScheduleInput& input) {
 
   ScheduleResult result;
   result.amplitude = amplitude_of(p, factor);
-  for (std::int64_t i = 0; i < input.rotary_dim / 2; ++i) {
+  const std::vector<float> powers = model_powers(input, p.base, input.rotary_dim, input.pairs());
+  for (std::int64_t i = 0; i < input.pairs(); ++i) {
     const Extended period = power(p.base, i, input.rotary_dim);
     const Extended position = (Extended(static_cast<double>(i)) - Extended(low)) / span;
     const Extended ramp = position < Extended(0.0)   ? Extended(0.0)
@@ -79,7 +80,7 @@ ScheduleResult yarn_schedule(const ScheduleInput& input) {
     const Extended kept = Extended(1.0) - ramp;
     result.frequencies.push_back(to_double(ramp / (Extended(factor) * period) + kept / period));
 
-    const float model_period = model_power(static_cast<float>(p.base), i, input.rotary_dim);
+    const float model_period = powers[static_cast<std::size_t>(i)];
     const float extrapolated = 1.0f / model_period;
     const float interpolated = 1.0f / (static_cast<float>(factor) * model_period);
     const float model_ramp =

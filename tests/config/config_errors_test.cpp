@@ -189,12 +189,22 @@ TEST(ConfigErrors, DeepNesting) {
   }
 }
 
-TEST(ConfigErrors, ModelsThatNeedMoreAreRefusedAsUnsupported) {
-  for (const char* model_type : {"deepseek_v4", "hunyuan_vl", "nanochat", "ernie4_5_vl_moe_text",
-                                 "pixtral", "dinov3_vit", "clvp"}) {
-    const Refused refused = refusal_of(fmt::format(
-        R"({{"num_attention_heads": 8, "hidden_size": 64, "model_type": "{}"}})", model_type));
-    EXPECT_EQ(refused.code, ErrorCode::unsupported) << model_type << " " << refused.message;
+TEST(ConfigErrors, LearnedAnglesAreRefusedWithTheWayOut) {
+  const Refused refused =
+      refusal_of(R"({"num_attention_heads": 8, "hidden_size": 64, "model_type": "lightglue"})");
+  EXPECT_EQ(refused.code, ErrorCode::unsupported);
+  EXPECT_NE(refused.message.find("table"), std::string::npos) << refused.message;
+}
+
+TEST(ConfigErrors, PartsThatAreNotThere) {
+  const std::string text = llama_with(R"("vision_config": {"num_heads": 4})");
+  try {
+    static_cast<void>(parse_config(text, "audio"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(std::string_view(error.what()).find("vision_config"), std::string_view::npos)
+        << error.what();
   }
 }
 

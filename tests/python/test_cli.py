@@ -139,7 +139,7 @@ def test_standard_output_that_cannot_be_written_is_an_error(cli, config):
     assert_one_sentence(result, 1, "standard output")
 
 
-@pytest.mark.parametrize("command", ["plot", "profile", "lab", "convert-pairing"])
+@pytest.mark.parametrize("command", ["plot", "profile", "lab"])
 def test_python_subcommands_say_what_to_install(cli, tmp_path, command):
     # A python3 that imports nothing.
     python = tmp_path / "python3"
