@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .rules import ApplyRule, apply
 
@@ -41,11 +41,16 @@ _SHAPES = (
 )
 
 
+def signature_of(function: Callable) -> inspect.Signature:
+    """Of a function, also where the ``kernels`` package has wrapped it as a module."""
+    return inspect.signature(function.forward if isinstance(function, nn.Module) else function)
+
+
 class Roles:
     """Which parameter of an apply function is which; None where it is not such a function."""
 
     def __init__(self, function: Callable) -> None:
-        self.signature = inspect.signature(function)
+        self.signature = signature_of(function)
         names = list(self.signature.parameters)
 
         def first(options: tuple[str, ...]) -> str | None:
@@ -126,6 +131,7 @@ class Recognised:
     def __init__(self, function: Callable, roles: Roles, rule: ApplyRule, unsqueeze: int | None,
                  windowed: bool) -> None:  # fmt: skip
         self.function, self.roles, self.rule, self.unsqueeze = function, roles, rule, unsqueeze
+        self.name = getattr(function, "__name__", "an apply function")
         #: Whether a product of complex numbers is fused where the table's columns are not adjacent.
         self.fuses = roles.complex is not None and _fuses(function, roles, rule, unsqueeze)
         #: Whether the function itself leaves the channels beyond the table's columns alone.
@@ -153,11 +159,11 @@ class Recognised:
         if not roles.takes_more:
             for name in keywords:
                 if name not in roles.names:
-                    raise TypeError(f"{self.function.__name__}: unexpected argument {name!r}")
+                    raise TypeError(f"{name}: {self.name} takes no such argument")
         for name in roles.fixed:
             if given[name] != roles.defaults[name]:
                 raise ValueError(
-                    f"{name}: ropewalk rotates for {self.function.__name__} with its default "
+                    f"{name}: ropewalk rotates for {self.name} with its default "
                     f"{roles.defaults[name]!r} alone, got {given[name]!r}"
                 )
         return given

@@ -6,14 +6,13 @@ its bits on random tensors (:data:`_EXAMPLES`).
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from .recognise import same_bits
+from .recognise import same_bits, signature_of
 from .rules import ApplyRule, apply
 
 _HALF_EACH = ApplyRule("half", "copies", "each")
@@ -221,7 +220,7 @@ def _agrees(ours: Callable, theirs: Callable, example: Callable) -> bool:
 
 def _parameters(function: Callable) -> list[str]:
     return [
-        name for name, parameter in inspect.signature(function).parameters.items()
+        name for name, parameter in signature_of(function).parameters.items()
         if parameter.kind is not parameter.VAR_KEYWORD
     ]  # fmt: skip
 
