@@ -1,6 +1,6 @@
 """Lays the kernel repository out as the ``kernels`` package loads it: one folder per backend.
 
-    python integrations/kernels/assemble.py  # writes rotary/build/torch-cpu and rotary/build/torch-cuda
+python integrations/kernels/assemble.py  # writes rotary/build/torch-cpu and rotary/build/torch-cuda
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import argparse
 import json
 import shutil
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 _REPOSITORY = Path(__file__).parent / "rotary"
 

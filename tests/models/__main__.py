@@ -28,9 +28,13 @@ def _arguments() -> argparse.Namespace:
         "Example: python tests/models llama gemma3 --json",
     )  # fmt: skip
     parser.add_argument("folder", nargs="*", help="folders to run (default: all)")
-    parser.add_argument("--seed", type=int, default=None, help="of the random tensors (default: fresh)")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="of the random tensors (default: fresh)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per folder")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page, e.g. docs/models.md")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="write the page, e.g. docs/models.md"
+    )
     parser.add_argument("--check", action="store_true", help=f"compare with {_DOCS.name} in docs/")
     return parser.parse_args()
 
@@ -38,7 +42,11 @@ def _arguments() -> argparse.Namespace:
 def _progress(done: int, total: int, name: str) -> None:
     if sys.stderr.isatty():
         bar = "█" * (30 * done // total)
-        print(f"\r{bar:30} {done}/{total} {name:30}", end="\n" if done == total else "", file=sys.stderr)
+        print(
+            f"\r{bar:30} {done}/{total} {name:30}",
+            end="\n" if done == total else "",
+            file=sys.stderr,
+        )
 
 
 def _failed(folder, error: Exception) -> Row:

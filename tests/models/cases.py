@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import ropewalk
 import torch
-from ropewalk import Plan
 from torch import Tensor
 from upstream import Rotary, rule_of
+
+import ropewalk
+from ropewalk import Plan
 
 BATCH, TOKENS, HEADS, KEY_HEADS = 2, 24, 3, 2
 FAR, GRID = 131_072, 100

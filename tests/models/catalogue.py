@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
+
+import tomllib
 
 _FILE = Path(__file__).parent / "folders.toml"
 

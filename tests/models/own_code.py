@@ -7,15 +7,16 @@ import math
 import types
 from collections.abc import Callable, Iterator
 
-import ropewalk
 import torch
 from cases import BATCH, HEADS, TOKENS, Sides
 from catalogue import Folder
+from torch import Tensor
+from upstream import config_class, modeling
+
+import ropewalk
 from ropewalk import Plan
 from ropewalk.hf.rules import ApplyRule, apply
 from ropewalk.hf.special import apply_unequal
-from torch import Tensor
-from upstream import config_class, modeling
 
 
 class OwnCase:

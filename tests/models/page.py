@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from ropewalk import Plan
 from run import EXACT, NEAR, NONE, SAME, Row
+
+from ropewalk import Plan
 
 _HEAD = """# Models
 

@@ -10,8 +10,9 @@ from cases import module_cases
 from catalogue import Folder
 from outcome import compare
 from own_code import own_cases
-from ropewalk import Plan, PlanError
 from upstream import rotaries
+
+from ropewalk import Plan, PlanError
 
 DTYPES = (torch.float32, torch.bfloat16)
 SAME, NEAR, EXACT, NONE, FAILED = (

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import transformers
 from catalogue import Folder
-from ropewalk.hf.recognise import Recognised, recognise
 from torch import nn
+
+from ropewalk.hf.recognise import Recognised, recognise
 
 _ROTARY = re.compile(r"Rotary\w*Embedding$|RopePositionEmbedding$")
 _APPLY = ("apply_rotary_pos_emb_interleave", "apply_rotary_pos_emb", "apply_rotary_emb")

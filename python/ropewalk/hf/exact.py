@@ -207,7 +207,12 @@ class _Rotary:
         bound = angles.amplitude * (phase.abs() * 2.0**-23 + 2.0**-22)
         ours = (phase.cos() * angles.amplitude, phase.sin() * angles.amplitude)
         return all(
-            bool(((_pair_columns(t, form.columns).double().cpu().reshape(o.shape) - o).abs() <= bound).all())
+            bool(
+                (
+                    (_pair_columns(t, form.columns).double().cpu().reshape(o.shape) - o).abs()
+                    <= bound
+                ).all()
+            )
             for t, o in zip(theirs, ours, strict=True)
         )
 
@@ -272,7 +277,9 @@ def _exact_forward(known: dict[str | None, _Rotary]) -> Callable:
     def forward(self, x, position_ids, layer_type=None, **keywords):
         theirs = type(self).forward
         given = () if None in known else (layer_type,)
-        theirs(self, x, position_ids, *given, **keywords)  # renews inv_freq where a length chooses it
+        theirs(
+            self, x, position_ids, *given, **keywords
+        )  # renews inv_freq where a length chooses it
         rotary = known[None if None in known else layer_type]
         form = next((form for form in rotary.forms if form.fits(position_ids)), None)
         if form is None:
@@ -292,7 +299,9 @@ def _exact_forward(known: dict[str | None, _Rotary]) -> Callable:
 def _tables(phase: Phase) -> tuple[Tensor, Tensor]:
     """cos and sin (batch, token, pair) in float32, for layers that do more than pass them on."""
     width = 2 * len(phase.angles.frequencies)
-    rotary = RotaryEmbedding.from_plan(_plan(phase.angles, width, width, 0, "half"), fallback="reference")
+    rotary = RotaryEmbedding.from_plan(
+        _plan(phase.angles, width, width, 0, "half"), fallback="reference"
+    )
     positions = phase.positions
     return rotary.cos_sin(positions)
 

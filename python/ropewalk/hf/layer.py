@@ -45,4 +45,6 @@ def rotate_as(
 
     ``unsqueeze_dim`` is where cos and sin get the dimension of the heads.
     """
-    return apply(_rule(type(module)), q, k, cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim))
+    return apply(
+        _rule(type(module)), q, k, cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    )

@@ -86,7 +86,9 @@ def patch(model: nn.Module, arithmetic: str = "parity") -> nn.Module:
     angles are not positions times frequencies. Weights, caches and the state dict are as before.
     """
     if arithmetic not in ARITHMETICS:
-        raise ValueError(f"arithmetic: expected one of {', '.join(ARITHMETICS)}, got {arithmetic!r}")
+        raise ValueError(
+            f"arithmetic: expected one of {', '.join(ARITHMETICS)}, got {arithmetic!r}"
+        )
     for name, module in model.named_modules():
         if _RECORD in module.__dict__:
             where = f"its module {name}" if name else "it"
@@ -131,7 +133,9 @@ def _planned(model: nn.Module, replacements: _Replacements) -> list[tuple[nn.Mod
         for name, function, static in methods(cls, nn.Module):
             if (cls, name) not in copies:
                 replacements.owner = cls.__name__
-                copies[cls, name] = special_method(name, function) or rebound(function, replacements)
+                copies[cls, name] = special_method(name, function) or rebound(
+                    function, replacements
+                )
             copy = copies[cls, name]
             if copy is not None:
                 planned.append(_place(module, name, copy, static))

@@ -64,7 +64,9 @@ class Roles:
             if name not in known and parameter.kind is not parameter.VAR_KEYWORD
         ]  # fmt: skip
         #: Parameters that have to stay at their defaults, and those that have none.
-        self.fixed = [n for n in others if self.signature.parameters[n].default is not inspect.Parameter.empty]
+        self.fixed = [
+            n for n in others if self.signature.parameters[n].default is not inspect.Parameter.empty
+        ]
         self.others = [name for name in others if name not in self.fixed]
         self.unsqueezes = _UNSQUEEZE in names
         self.names = tuple(names)
@@ -73,7 +75,8 @@ class Roles:
             if parameter.default is not parameter.empty
         }  # fmt: skip
         self.takes_more = any(
-            parameter.kind is parameter.VAR_KEYWORD for parameter in self.signature.parameters.values()
+            parameter.kind is parameter.VAR_KEYWORD
+            for parameter in self.signature.parameters.values()
         )
 
     @property
@@ -114,7 +117,11 @@ def _columns(values: Tensor, rule: ApplyRule, generator: torch.Generator) -> Ten
     if rule.columns == "first_half":
         noise = torch.rand(values.shape, generator=generator, device="cpu")
         return torch.cat([values, noise.to(values.dtype)], -1)
-    return values.repeat_interleave(2, -1) if rule.pairing == "interleaved" else torch.cat([values] * 2, -1)
+    return (
+        values.repeat_interleave(2, -1)
+        if rule.pairing == "interleaved"
+        else torch.cat([values] * 2, -1)
+    )
 
 
 def same_bits(ours: tuple, theirs: object) -> bool:
@@ -228,7 +235,11 @@ def recognise(function: Callable) -> Recognised | None:
     roles = Roles(function)
     if not roles.complete:
         return None
-    dtypes = ((torch.float32, torch.float32), (torch.bfloat16, torch.float32)) if roles.complex else _DTYPES
+    dtypes = (
+        ((torch.float32, torch.float32), (torch.bfloat16, torch.float32))
+        if roles.complex
+        else _DTYPES
+    )
     # PyTorch's product of complex numbers fuses its operations where fewer than 16 are left over.
     pairs = 32 if roles.complex else 4
     # A window narrower than the head first: only functions that know windows accept it.

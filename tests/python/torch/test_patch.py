@@ -8,10 +8,10 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-import hf_models  # noqa: E402
-import ropewalk  # noqa: E402
-from oracle import assert_rotated  # noqa: E402
-from ropewalk import UnsupportedError  # noqa: E402
+import hf_models
+import ropewalk
+from oracle import assert_rotated
+from ropewalk import UnsupportedError
 
 DTYPES = [torch.float32, torch.bfloat16]
 LAYERS = 2
@@ -139,7 +139,9 @@ def test_state_dict_is_the_same():
 
 def test_a_second_patch_is_refused():
     model = ropewalk.patch(hf_models.decoder("llama"))
-    with pytest.raises(UnsupportedError, match="it is patched already .parity.: call ropewalk.unpatch"):
+    with pytest.raises(
+        UnsupportedError, match="it is patched already .parity.: call ropewalk.unpatch"
+    ):
         ropewalk.patch(model, "exact")
     whole = torch.nn.ModuleDict({"inner": model})
     with pytest.raises(UnsupportedError, match="its module inner is patched already"):
@@ -216,7 +218,9 @@ def test_exact_needs_angles_that_are_products():
 NOT_HERE = ("codegen", "gptj", "gpt_oss", "phi3")
 
 
-@pytest.mark.parametrize("model_type", [name for name in hf_models.DECODERS if name not in NOT_HERE])
+@pytest.mark.parametrize(
+    "model_type", [name for name in hf_models.DECODERS if name not in NOT_HERE]
+)
 def test_exact_logits_do_not_drift_with_the_position(model_type):
     """Attention sees differences of positions. Far from 0 float32 angles lose them."""
     model = hf_models.decoder(model_type, torch.float64)
@@ -237,7 +241,9 @@ FAR = [0, 1, 499, 39_001, 131_071, 2**24 + 1, 2**31 - 1]
 
 def replaced(model, name="apply_rotary_pos_emb"):
     """Ours, from the scope of a patched attention layer."""
-    layers = [m for m in model.modules() if "forward" in m.__dict__ and "Attention" in type(m).__name__]
+    layers = [
+        m for m in model.modules() if "forward" in m.__dict__ and "Attention" in type(m).__name__
+    ]
     return layers[0].forward.__func__.__globals__[name]
 
 
@@ -271,7 +277,9 @@ def test_exact_follows_a_schedule_that_grows():
     short, _ = rotary(x, torch.arange(4)[None])
     long, _ = rotary(x, torch.tensor([[0, 1, 2, 3, 40]]))
     assert not torch.equal(short, long[:, :4])
-    torch.testing.assert_close(long[0, 1, :8], torch.cos(rotary.inv_freq) * rotary.attention_scaling)
+    torch.testing.assert_close(
+        long[0, 1, :8], torch.cos(rotary.inv_freq) * rotary.attention_scaling
+    )
 
 
 def vision_language_model():
@@ -280,7 +288,13 @@ def vision_language_model():
     rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}
     config = transformers.Qwen2VLConfig(
         text_config={**sizes, "rope_parameters": rope},
-        vision_config={"depth": 2, "embed_dim": 32, "hidden_size": 64, "num_heads": 2, "mlp_ratio": 2},
+        vision_config={
+            "depth": 2,
+            "embed_dim": 32,
+            "hidden_size": 64,
+            "num_heads": 2,
+            "mlp_ratio": 2,
+        },
     )
     torch.manual_seed(20260101)
     return transformers.Qwen2VLModel(config).eval()
@@ -317,7 +331,9 @@ def test_exact_with_three_axes_against_the_oracle():
         pairs = range(first, first + section)
         channels = [*pairs, *(8 + pair for pair in pairs)]
         for got, x in zip(ours, (q, k), strict=True):
-            assert_rotated(got[..., channels], x[..., channels], positions[axis].numpy(), omega[pairs])
+            assert_rotated(
+                got[..., channels], x[..., channels], positions[axis].numpy(), omega[pairs]
+            )
         first += section
 
 

@@ -1,10 +1,11 @@
 """Layers as the ``kernels`` package loads them: without state, with the signature they stand in for."""
 
 import torch
+
 from ropewalk.hf.layer import rotate_as
 
 
-class apply_rotary_transformers(torch.nn.Module):  # noqa: N801 (the name transformers maps)
+class apply_rotary_transformers(torch.nn.Module):
     can_torch_compile = True
     has_backward = True
 
