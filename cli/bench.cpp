@@ -261,8 +261,8 @@ int bench(const Arguments& arguments) {
         return arguments.on_cuda() ? measure_on_cuda(c, seed, timing, arguments.axes.warm)
                                    : measure::measure(c, seed, timing);
       };
-      rows.push_back({c, naming({{"positions", "--start"}}, measured), command,
-                      arguments.on_cuda()});
+      rows.push_back(
+          {c, naming({{"positions", "--start"}}, measured), command, arguments.on_cuda()});
     }
     progress.show(static_cast<std::int64_t>(rows.size()), "");
   }

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from cli_support import assert_one_sentence
-from cli_support import CLI
+from cli_support import CLI, assert_one_sentence
 
 HEAD_DIM = 64
 
