@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from run import EXACT, NEAR, NONE, SAME, Row
+from run import EXACT, FAILED, NEAR, NONE, SAME, Row
 
 from ropewalk import Plan
 
@@ -51,7 +51,9 @@ def page(rows: list[Row], transformers_version: str, torch_version: str) -> str:
     """The whole page; rows in the order given."""
     counts = Counter(row.status for row in rows)
     totals = f"{len(rows)} folders: " + ", ".join(
-        f"{counts[status]} {status}" for status in (SAME, NEAR, EXACT, NONE) if counts[status]
+        f"{counts[status]} {status}"
+        for status in (SAME, NEAR, EXACT, NONE, FAILED)
+        if counts[status]
     )
     lines = [_HEAD.format(version=transformers_version, torch=torch_version, totals=totals + ".")]
     for row in rows:

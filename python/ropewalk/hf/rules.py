@@ -98,7 +98,7 @@ def head_axis_of(x: Tensor, table: Tensor) -> int:
 
 def run(call: Call, q: Tensor, k: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The operator where it serves the device, plain PyTorch elsewhere."""
-    if uses_reference(q, call, "reference"):
+    if uses_reference(q, "reference"):
         return rotate_reference(q, k, call)
     return autograd.rotate(q, k, call)
 
