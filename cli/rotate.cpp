@@ -84,11 +84,13 @@ void check_output(const std::filesystem::path& output) {
   std::error_code ignored;
   const std::filesystem::path folder = output.has_parent_path() ? output.parent_path() : ".";
   require(std::filesystem::is_directory(folder, ignored),
-          "--output: expected a file in a folder that exists, got {}", in_quotes(output.native()));
+          "--output: expected a file in a folder that exists, got {}",
+          in_quotes(output.native(), kPathBytes));
   const auto there = std::filesystem::status(output, ignored);
   require(output.has_filename() &&
               (!std::filesystem::exists(there) || std::filesystem::is_regular_file(there)),
-          "--output: expected the name of a regular file, got {}", in_quotes(output.native()));
+          "--output: expected the name of a regular file, got {}",
+          in_quotes(output.native(), kPathBytes));
 }
 
 void print_result(const Arguments& arguments, const RotaryPlan& plan, const StreamResult& result,

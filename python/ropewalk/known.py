@@ -29,12 +29,16 @@ _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transforms_active = torch._C._are_functorch_transforms_active
 _increment_version = torch._C._increment_version
 _NO_NUMBERS: dict[str, int] = {}
+# Subclasses (DTensor among them) give the operators with texts their own meaning.
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def learn(plan: Plan, q: Tensor, layout: str) -> None:
     """Numbers the plan for later calls of this layout on the kind of device that q is on. 0 stands
     for none: the numbers are used up."""
     if _is_dynamo_compiling() or _dispatch_modes() or _transforms_active() or not plan.is_exact:
+        return
+    if q.__class__ not in _PLAIN:
         return
     if q.is_cuda and SERVES_CUDA:
         numbers = plan.numbers_cuda
@@ -51,6 +55,8 @@ def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, pos
     if (
         _is_dynamo_compiling()
         or start.__class__ is not int
+        or q.__class__ not in _PLAIN
+        or (k is not None and k.__class__ not in _PLAIN)
         or _dispatch_modes()
         or _transforms_active()
         or forward_ad._current_level >= 0
@@ -72,6 +78,8 @@ def rotate_inplace(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: 
     if (
         _is_dynamo_compiling()
         or start.__class__ is not int
+        or q.__class__ not in _PLAIN
+        or (k is not None and k.__class__ not in _PLAIN)
         or _dispatch_modes()
         or _transforms_active()
         or forward_ad._current_level >= 0

@@ -15,7 +15,7 @@ namespace ropewalk {
 namespace {
 
 [[noreturn]] void fail_errno(std::string_view what, const std::filesystem::path& path, int error) {
-  fail(ErrorCode::io, "{} {}: {}", what, in_quotes(path.native()),
+  fail(ErrorCode::io, "{} {}: {}", what, in_quotes(path.native(), kPathBytes),
        std::generic_category().message(error));
 }
 
@@ -101,7 +101,8 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   struct ::stat status {};
   if (::fstat(descriptor_.get(), &status) != 0) fail_errno("cannot examine", path_, errno);
   if (!S_ISREG(status.st_mode)) {
-    fail(ErrorCode::io, "cannot read {}: not a regular file", in_quotes(path_.native()));
+    fail(ErrorCode::io, "cannot read {}: not a regular file",
+         in_quotes(path_.native(), kPathBytes));
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
@@ -114,7 +115,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> buffer) const {
     if (got < 0) fail_errno("cannot read", path_, errno);
     if (got == 0) {
       fail(ErrorCode::io, "cannot read {}: the file ends at byte {}, {} more were expected",
-           in_quotes(path_.native()), offset, buffer.size());
+           in_quotes(path_.native(), kPathBytes), offset, buffer.size());
     }
     offset += static_cast<std::uint64_t>(got);
     buffer = buffer.subspan(static_cast<std::size_t>(got));
@@ -125,7 +126,8 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(followed(std::move(pa
   struct ::stat before {};
   const bool exists = ::stat(path_.c_str(), &before) == 0;
   if (path_.filename().empty() || (exists && !S_ISREG(before.st_mode))) {
-    fail(ErrorCode::io, "cannot write {}: not a regular file", in_quotes(path_.native()));
+    fail(ErrorCode::io, "cannot write {}: not a regular file",
+         in_quotes(path_.native(), kPathBytes));
   }
   // A file that exists may be private: its successor is so from the first byte on.
   create(exists ? S_IRUSR | S_IWUSR : 0666);

@@ -23,7 +23,7 @@ constexpr std::size_t kCheckBuffer = std::size_t{1} << 20;
 constexpr std::size_t kLineCheckDigits = 16;
 
 [[noreturn]] void fail_errno(std::string_view what, const std::filesystem::path& path, int error) {
-  fail(ErrorCode::io, "cannot {} {}: {}", what, in_quotes(path.native()),
+  fail(ErrorCode::io, "cannot {} {}: {}", what, in_quotes(path.native(), kPathBytes),
        std::generic_category().message(error));
 }
 
@@ -33,7 +33,8 @@ FileDescriptor open_or_create(const std::filesystem::path& path) {
   struct ::stat status {};
   if (::fstat(file.get(), &status) != 0) fail_errno("examine", path, errno);
   if (!S_ISREG(status.st_mode)) {
-    fail(ErrorCode::io, "cannot write {}: not a regular file", in_quotes(path.native()));
+    fail(ErrorCode::io, "cannot write {}: not a regular file",
+         in_quotes(path.native(), kPathBytes));
   }
   return file;
 }
@@ -97,12 +98,13 @@ void ResumableFile::open_files() {
   std::error_code ignored;  // whatever is wrong with the path, the open below reports it
   const auto status = std::filesystem::status(path_, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    fail(ErrorCode::io, "cannot write {}: not a regular file", in_quotes(path_.native()));
+    fail(ErrorCode::io, "cannot write {}: not a regular file",
+         in_quotes(path_.native(), kPathBytes));
   }
   partial_ = open_or_create(partial_path_);
   if (::flock(partial_.get(), LOCK_EX | LOCK_NB) != 0) {
     fail(ErrorCode::io, "{} is being written by another process",
-         in_quotes(partial_path_.native()));
+         in_quotes(partial_path_.native(), kPathBytes));
   }
   journal_ = open_or_create(journal_path_);
 }
@@ -121,7 +123,8 @@ void ResumableFile::read_journal(const std::string& header) {
     fail(ErrorCode::io,
          "{} belongs to another job (other input, plan or options) or is damaged; remove it and {} "
          "to begin anew",
-         in_quotes(journal_path_.native()), in_quotes(partial_path_.native()));
+         in_quotes(journal_path_.native(), kPathBytes),
+         in_quotes(partial_path_.native(), kPathBytes));
   }
   std::size_t at = header.size();
   while (at < text.size()) {
@@ -132,7 +135,8 @@ void ResumableFile::read_journal(const std::string& header) {
     if (!whole) {
       if (newline == std::string::npos || newline + 1 == text.size()) break;  // torn: the last one
       fail(ErrorCode::io, "{} is damaged at byte {}; remove it and {} to begin anew",
-           in_quotes(journal_path_.native()), at, in_quotes(partial_path_.native()));
+           in_quotes(journal_path_.native(), kPathBytes), at,
+           in_quotes(partial_path_.native(), kPathBytes));
     }
     check_piece(size_, note.end, note.digest);
     size_ = note.end;
@@ -160,7 +164,7 @@ void ResumableFile::check_piece(std::uint64_t begin, std::uint64_t end, const st
     fail(ErrorCode::io,
          "{} differs from its journal between bytes {} and {}; remove both to begin "
          "anew",
-         in_quotes(partial_path_.native()), begin, end);
+         in_quotes(partial_path_.native(), kPathBytes), begin, end);
   }
 }
 

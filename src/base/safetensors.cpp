@@ -61,7 +61,8 @@ const SafetensorsEntry* SafetensorsReader::find(std::string_view name) const noe
 const SafetensorsEntry& SafetensorsReader::at(std::string_view name) const {
   const SafetensorsEntry* entry = find(name);
   if (entry == nullptr) {
-    fail(ErrorCode::io, "{} has no tensor named {}", in_quotes(path().native()), in_quotes(name));
+    fail(ErrorCode::io, "{} has no tensor named {}", in_quotes(path().native(), kPathBytes),
+         in_quotes(name));
   }
   return *entry;
 }

@@ -28,12 +28,12 @@ class HeaderBytes {
     // The parser would take a zero byte for the end of its input.
     if (current() == '\0') {
       fail(ErrorCode::io, "cannot read {}: its header has a zero byte",
-           in_quotes(file_.path().native()));
+           in_quotes(file_.path().native(), kPathBytes));
     }
     ++used_;
     if (++since_value_ > kMaxSafetensorsToken) {
       fail(ErrorCode::io, "cannot read {}: its header has a text or a gap of more than {} bytes",
-           in_quotes(file_.path().native()), kMaxSafetensorsToken);
+           in_quotes(file_.path().native(), kPathBytes), kMaxSafetensorsToken);
     }
   }
   void value_seen() noexcept { since_value_ = 0; }
@@ -205,7 +205,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> reason, Args&&... args) const {
-    fail(ErrorCode::io, "cannot read {}: {}", in_quotes(file_.path().native()),
+    fail(ErrorCode::io, "cannot read {}: {}", in_quotes(file_.path().native(), kPathBytes),
          fmt::format(reason, std::forward<Args>(args)...));
   }
 
@@ -284,14 +284,14 @@ void place_tensors(const InputFile& file, std::uint64_t data_begin, SafetensorsH
     if (tensor.offset != end) {
       fail(ErrorCode::io,
            "cannot read {}: tensor {} begins at byte {} of the data, {} was expected",
-           in_quotes(file.path().native()), in_quotes(tensor.name), tensor.offset, end);
+           in_quotes(file.path().native(), kPathBytes), in_quotes(tensor.name), tensor.offset, end);
     }
     end += tensor.bytes;
     tensor.offset += data_begin;
   }
   if (end != file.size() - data_begin) {
     fail(ErrorCode::io, "cannot read {}: its tensors need {} bytes of data but it has {}",
-         in_quotes(file.path().native()), end, file.size() - data_begin);
+         in_quotes(file.path().native(), kPathBytes), end, file.size() - data_begin);
   }
 }
 
@@ -301,7 +301,7 @@ SafetensorsHeader read_safetensors_header(const InputFile& file) {
   std::array<std::byte, 9> start{};
   if (file.size() < 10) {
     fail(ErrorCode::io, "cannot read {}: {} bytes are too few for a safetensors file",
-         in_quotes(file.path().native()), file.size());
+         in_quotes(file.path().native(), kPathBytes), file.size());
   }
   file.read(0, start);
   std::uint64_t length = 0;
@@ -309,7 +309,7 @@ SafetensorsHeader read_safetensors_header(const InputFile& file) {
   if (length > kMaxSafetensorsHeader || length > file.size() - 8 || start[8] != std::byte{'{'}) {
     fail(ErrorCode::io,
          "cannot read {}: it is not a safetensors file, or was cut within its header",
-         in_quotes(file.path().native()));
+         in_quotes(file.path().native(), kPathBytes));
   }
   HeaderBytes bytes(file, 8, 8 + length);
   HeaderHandler handler(file, bytes);

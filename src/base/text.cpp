@@ -61,7 +61,9 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
   return result;
 }
 
-std::string in_quotes(std::string_view text) { return fmt::format("'{}'", printable(text, 80)); }
+std::string in_quotes(std::string_view text, std::size_t limit) {
+  return fmt::format("'{}'", printable(text, limit));
+}
 
 std::optional<std::int64_t> integer_of(std::string_view text) {
   std::int64_t value = 0;

@@ -15,8 +15,11 @@ namespace ropewalk {
 /// `max_bytes` of it are kept, whole characters; "..." stands for the rest.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_bytes = 1000);
 
-/// printable() of at most 80 bytes in single quotes: a name from a file, for a message.
-[[nodiscard]] std::string in_quotes(std::string_view text);
+/// Bytes of a path that a message shows: its end says which file it was.
+inline constexpr std::size_t kPathBytes = 512;
+
+/// printable() of at most `limit` bytes in single quotes: a name from a file, for a message.
+[[nodiscard]] std::string in_quotes(std::string_view text, std::size_t limit = 80);
 
 /// The integer that the whole text spells; empty where it is none.
 [[nodiscard]] std::optional<std::int64_t> integer_of(std::string_view text);

@@ -75,7 +75,7 @@ class JsonLines final : public CallObserver {
   explicit JsonLines(const std::filesystem::path& path)
       : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
     if (file_.get() < 0) {
-      fail(ErrorCode::io, "log: cannot write {}: {}", in_quotes(path.native()),
+      fail(ErrorCode::io, "log: cannot write {}: {}", in_quotes(path.native(), kPathBytes),
            std::generic_category().message(errno));
     }
   }

@@ -51,8 +51,8 @@ void Job::choose_tensors() {
   names_ = options_.tensors;
   for (const std::string& name : names_) {
     const SafetensorsEntry* tensor = file_.find(name);
-    require(tensor != nullptr, "tensors: {} has no tensor {}", in_quotes(file_.path().native()),
-            in_quotes(name));
+    require(tensor != nullptr, "tensors: {} has no tensor {}",
+            in_quotes(file_.path().native(), kPathBytes), in_quotes(name));
     const std::string reason = obstacle(*tensor, plan_.head_dim());
     require(reason.empty(), "tensors: {} {}", in_quotes(name), reason);
   }
@@ -64,7 +64,7 @@ void Job::choose_tensors() {
   }
   require(!names_.empty(),
           "input: {} has no tensor of 3 or 4 dimensions, a floating dtype and {} channels",
-          in_quotes(file_.path().native()), plan_.head_dim());
+          in_quotes(file_.path().native(), kPathBytes), plan_.head_dim());
 }
 
 void Job::check_tensor(const SafetensorsEntry& tensor) {
@@ -107,7 +107,7 @@ void Job::make_tables() {
     RotaryTable table =
         exists ? RotaryTable::load(path, plan_, dtype) : RotaryTable(plan_, rows, dtype);
     require(table.rows() >= rows, "table_file: {} has {} rows, but positions need {}",
-            in_quotes(path.native()), table.rows(), rows);
+            in_quotes(path.native(), kPathBytes), table.rows(), rows);
     const PositionReader checked(positions_.for_view(view, tensor->name),
                                  {.batch = view.size[kBatch],
                                   .tokens = view.size[kToken],

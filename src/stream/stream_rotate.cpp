@@ -184,7 +184,8 @@ StreamResult stream_rotate(const RotaryPlan& plan, const std::filesystem::path& 
   const Job job(plan, input, options);
   std::error_code ignored;  // where one does not exist they are not the same
   require(!options.resume || !std::filesystem::equivalent(input, output, ignored),
-          "output: a resumable job cannot replace its input {}", in_quotes(input.native()));
+          "output: a resumable job cannot replace its input {}",
+          in_quotes(input.native(), kPathBytes));
   Output file(output, job, options.resume);
   StreamResult result = Stream(plan, job, file, options).run();
   file.commit();

@@ -22,7 +22,7 @@ constexpr std::string_view kVersion = "1";
 template <class... Args>
 [[noreturn]] void refuse(const std::filesystem::path& path, fmt::format_string<Args...> reason,
                          Args&&... args) {
-  fail(ErrorCode::io, "cannot load the table {}: {}", in_quotes(path.native()),
+  fail(ErrorCode::io, "cannot load the table {}: {}", in_quotes(path.native(), kPathBytes),
        fmt::format(reason, std::forward<Args>(args)...));
 }
 
