@@ -50,8 +50,8 @@ def learn(plan: Plan, q: Tensor, layout: str) -> None:
         numbers[layout] = torch.ops.ropewalk._number_of(q, plan.text, TOKEN_DIM[layout], False)
 
 
-def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
-    """q, or (q, k), rotated; None where the call must go the general way."""
+def _number(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int) -> int | None:
+    """The number of the plan for this call; none where the call must go the general way."""
     if (
         _is_dynamo_compiling()
         or start.__class__ is not int
@@ -63,10 +63,19 @@ def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, pos
     ):
         return None
     numbers = plan.numbers_cuda if q.is_cuda else plan.numbers_cpu if q.is_cpu else _NO_NUMBERS
-    number = numbers.get(layout)
+    return numbers.get(layout)
+
+
+def _is_derived(q: Tensor, k: Tensor | None) -> bool:
+    return (q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled()
+
+
+def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
+    """q, or (q, k), rotated; None where the call must go the general way."""
+    number = _number(q, k, plan, layout, start)
     if not number:
         return None
-    if (q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled():
+    if _is_derived(q, k):
         result = _apply(q, k, number, start, positions, plan.text, layout)
     else:
         result = _op(q, k, number, start, positions)
@@ -75,20 +84,8 @@ def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, pos
 
 def rotate_inplace(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
     """The same in place. None also where there is something to derive."""
-    if (
-        _is_dynamo_compiling()
-        or start.__class__ is not int
-        or q.__class__ not in _PLAIN
-        or (k is not None and k.__class__ not in _PLAIN)
-        or _dispatch_modes()
-        or _transforms_active()
-        or forward_ad._current_level >= 0
-        or ((q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled())
-    ):
-        return None
-    numbers = plan.numbers_cuda if q.is_cuda else plan.numbers_cpu if q.is_cpu else _NO_NUMBERS
-    number = numbers.get(layout)
-    if not number:
+    number = _number(q, k, plan, layout, start)
+    if not number or _is_derived(q, k):
         return None
     _op_inplace(q, k, number, start, positions)
     both = (q,) if k is None else (q, k)

@@ -6,6 +6,7 @@ on the import path as they are. Of source archives only the files that a peer na
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 
 class Unavailable(Exception):
@@ -60,6 +62,20 @@ class Packages:
             path = str(self.path(source))
             if path not in sys.path:
                 sys.path.insert(0, path)
+
+
+def module_from_file(name: str, path: Path) -> ModuleType:
+    """The module that one file is, without the package around it; run once in a process."""
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def fetch(folder: Path, sources: Iterable[Source], say=print) -> list[str]:

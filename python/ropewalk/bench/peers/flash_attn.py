@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-
-from ..packages import Source
+from ..packages import Source, module_from_file
 from ..setting import Setting
 from .peer import Peer, Rotate, each, need, need_gpu
 
@@ -17,10 +15,7 @@ def _function(setting: Setting):
         from flash_attn.ops.triton.rotary import apply_rotary
     except ImportError:
         path = setting.packages.path(SOURCE) / FILE
-        spec = importlib.util.spec_from_file_location("flash_attn_triton_rotary", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        apply_rotary = module.apply_rotary
+        apply_rotary = module_from_file("flash_attn_triton_rotary", path).apply_rotary
     return apply_rotary
 
 

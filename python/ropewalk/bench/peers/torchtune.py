@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import torch
 
-from ..packages import Source
+from ..packages import Source, module_from_file
 from ..setting import Setting
 from .peer import Peer, Rotate, each, need
 
@@ -19,9 +17,7 @@ def _class(setting: Setting):
         from torchtune.modules import RotaryPositionalEmbeddings
     except ImportError:
         path = setting.packages.path(SOURCE) / FILE
-        spec = importlib.util.spec_from_file_location("torchtune_position_embeddings", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = module_from_file("torchtune_position_embeddings", path)
         RotaryPositionalEmbeddings = module.RotaryPositionalEmbeddings
     return RotaryPositionalEmbeddings
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 
-from ..packages import Unavailable
+from ..packages import Unavailable, module_from_file
 from ..setting import Setting
 from .peer import Peer, Rotate, need, need_gpu
 
@@ -17,13 +16,7 @@ def _module():
         raise Unavailable("examples/triton_rope.py is in the source tree only")
     if importlib.util.find_spec("triton") is None:
         raise Unavailable("triton is not installed")
-    name = "ropewalk_example_triton_rope"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
+    return module_from_file("ropewalk_example_triton_rope", path)
 
 
 def _prepare(setting: Setting) -> Rotate:
