@@ -168,7 +168,6 @@ struct Float64 {
     stream(p, a);
     stream(p + 8, b);
   }
-  ROPEWALK_LANES void fence() { _mm_sfence(); }
 
   ROPEWALK_LANES Real load_real(const double* p) { return _mm512_loadu_pd(p); }
   ROPEWALK_LANES void store_real(double* p, Real x) { _mm512_storeu_pd(p, x); }
@@ -264,7 +263,6 @@ struct SixteenBit {
     put_streaming(p, L::joined(y0.a, y1.a));
     put_streaming(p + 32, L::joined(y0.b, y1.b));
   }
-  ROPEWALK_LANES void fence() { _mm_sfence(); }
 };
 
 /// The bfloat16 bits of 16 floats, in the upper half of each lane, lower half undefined.
