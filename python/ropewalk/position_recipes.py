@@ -103,12 +103,14 @@ def patch_frames(rows: int, columns: int, frames: int = 1) -> np.ndarray:
     return multimodal_image(frames, rows, columns)
 
 
-def patch_normalised(rows: int, columns: int) -> np.ndarray:
+def patch_normalised(rows: int, columns: int, dtype: type = np.float64) -> np.ndarray:
     """2π times the centre of the patch in coordinates from −1 to 1, row and column (DINOv3). The
-    plan's frequencies are the model's, without the 2π."""
-    row, column = _mesh(rows, columns)
-    parts = [2.0 * ((row + 0.5) / rows) - 1.0, 2.0 * ((column + 0.5) / columns) - 1.0]
-    return 2.0 * math.pi * np.stack([p.ravel() for p in parts])
+    plan's frequencies are the model's, without the 2π. ``np.float32`` rounds every step, as the
+    models' own code does: pass it for a parity arithmetic."""
+    one, two = dtype(1), dtype(2)
+    row, column = (part.ravel().astype(dtype) + dtype(0.5) for part in _mesh(rows, columns))
+    centres = np.stack([two * (row / dtype(rows)) - one, two * (column / dtype(columns)) - one])
+    return dtype(2.0 * math.pi) * centres
 
 
 def atom(coordinates: Sequence[Sequence[float]], identifiers: Sequence[int]) -> np.ndarray:

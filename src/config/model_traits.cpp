@@ -61,7 +61,7 @@ constexpr auto kLatentHalf = std::to_array<std::string_view>({"hy_v4", "minicpm3
 constexpr auto kLatentInterleaved = std::to_array<std::string_view>({"deepseek_v2"});
 
 constexpr auto kParity1 = std::to_array<std::string_view>(
-    {"cohere", "cohere2", "cohere2_moe", "esm", "modernbert", "modernbert_decoder"});
+    {"cohere", "cohere2", "cohere2_moe", "esm", "evolla", "modernbert", "modernbert_decoder"});
 constexpr auto kParity2 = std::to_array<std::string_view>(
     {"flex_olmo", "olmo", "olmo2", "olmo3", "olmo_hybrid", "ernie4_5", "ernie4_5_moe"});
 constexpr auto kParity3 = std::to_array<std::string_view>({"deepseek_v2", "llama4"});

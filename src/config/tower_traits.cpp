@@ -53,7 +53,7 @@ constexpr std::array kTowers = std::to_array<Tower>({
     {"minimax_m3_vl_vision", kThreeBlocks, Pairing::half, Arithmetic::parity_p0,
      "patch_merged_frames"},
     // Interleaved pairing, columns before rows.
-    {"llama4_vision_model", kRowsThenColumns, Pairing::interleaved, Arithmetic::parity_p3,
+    {"llama4_vision_model", kRowsThenColumns, Pairing::interleaved, Arithmetic::parity_p2,
      "patch_column_row_from_one"},
     {"sam2_video", kRowsThenColumns, Pairing::interleaved, Arithmetic::parity_p2,
      "patch_column_row"},

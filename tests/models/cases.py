@@ -32,7 +32,8 @@ class ModuleCase:
     def plan(self, arithmetic: str = "parity") -> Plan:
         """Ours, from the config alone."""
         return ropewalk.plan_from_config(
-            self.rotary.config, layer_type=self.layer_type, arithmetic=arithmetic
+            self.rotary.config, layer_type=self.layer_type, arithmetic=arithmetic,
+            part=self.rotary.part,
         )
 
     def run(self, dtype: torch.dtype, generator: torch.Generator) -> Sides:
@@ -52,8 +53,8 @@ class ModuleCase:
         if self.rotary.vision and plan.axes > 1:
             grid = torch.randint(0, GRID, (TOKENS, plan.axes), generator=generator)
             ours = grid.T.unsqueeze(1).contiguous()
-            if self.rule.unsqueeze == -2:
-                return grid, (TOKENS, HEADS), "thd", ours
+            if self.rule.unsqueeze == -2:  # a batch of one, which functions of (token, head) take too
+                return grid, (1, TOKENS, HEADS), "bthd", ours
             return grid, (1, HEADS, TOKENS), "bhtd", ours
         shape = (BATCH, TOKENS) if plan.axes == 1 else (plan.axes, BATCH, TOKENS)
         positions = torch.randint(0, FAR if plan.axes == 1 else 4096, shape, generator=generator)
@@ -75,6 +76,8 @@ class ModuleCase:
         # A function without a window of its own gets the window that attention layers cut.
         window = slice(None) if rule.windowed else slice(plan.offset, plan.offset + width)
         given = rule.roles.arguments(q[..., window], k[..., window], *tables)
+        if rule.roles.unsqueezes and tables[0].dim() == 2:  # a table without batch, as Pixtral's
+            given["unsqueeze_dim"] = 0
         results = self.rotary.apply(**given)
         if isinstance(results, Tensor):
             results = (results, self.rotary.apply(**(given | {rule.roles.q: k[..., window]})))

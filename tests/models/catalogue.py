@@ -20,6 +20,8 @@ class Folder(NamedTuple):
     text_settings: dict
     #: Rotary class → the config class to build it from, where its annotation names another.
     configs: dict
+    #: Rotary class → the attribute of that config which it is built from.
+    parts: dict
     #: Rotary classes to leave out, with the reason.
     skip: dict
     #: What a reader should know beside the status.
@@ -33,7 +35,8 @@ def folders() -> list[Folder]:
     found = [
         Folder(name, family, entry["rule"], special.get(name, {}).get("set", {}),
                special.get(name, {}).get("set_text", {}),
-               special.get(name, {}).get("configs", {}), special.get(name, {}).get("skip", {}),
+               special.get(name, {}).get("configs", {}),
+               special.get(name, {}).get("parts", {}), special.get(name, {}).get("skip", {}),
                special.get(name, {}).get("note", ""))
         for family, entry in content.items() for name in entry["folders"]
     ]  # fmt: skip

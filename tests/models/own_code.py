@@ -3,18 +3,18 @@ their own code, called as their layers call it, and ours."""
 
 from __future__ import annotations
 
-import math
 import types
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
-from cases import BATCH, HEADS, TOKENS, Sides
+from cases import BATCH, FAR, HEADS, TOKENS, Sides
 from catalogue import Folder
 from torch import Tensor
 from upstream import config_class, modeling
 
 import ropewalk
-from ropewalk import Plan
+from ropewalk import Plan, position_recipes
 from ropewalk.hf.rules import ApplyRule, apply
 from ropewalk.hf.special import apply_unequal
 
@@ -160,8 +160,8 @@ def _vjepa2(folder: Folder, module) -> Iterator[OwnCase]:
 
 
 def _esmfold2(folder: Folder, module) -> Iterator[OwnCase]:
-    config = module.EsmFold2AtomEncoderConfig(**folder.settings)
-    rotary = module.EsmFold2RotaryEmbedding(config)
+    config = module.EsmFold2Config(**folder.settings)
+    rotary = module.EsmFold2RotaryEmbedding(config.atom_encoder)
 
     def run(plan: Plan, dtype, generator) -> Sides:
         place = torch.randn(BATCH, TOKENS, 3, generator=generator) * 30
@@ -172,7 +172,54 @@ def _esmfold2(folder: Folder, module) -> Iterator[OwnCase]:
         ours = ropewalk.rotate(q, k, plan=plan, positions=positions, fractional=True)
         return Sides(theirs, ours)
 
-    yield OwnCase("EsmFold2RotaryEmbedding", _from_config(config), run)
+    yield OwnCase("EsmFold2RotaryEmbedding", _from_config(config, part="atom_encoder"), run)
+
+
+def _hunyuan_vl(folder: Folder, module) -> Iterator[OwnCase]:
+    """The channels of a pair turn by different angles: each comes from the plan that is right for it."""
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [16, 16, 16, 16]}
+    config = module.HunYuanVLTextConfig(rope_parameters=rope)
+    rotary = module.HunYuanVLRotaryEmbedding(config)
+
+    def plans(arithmetic: str, channels: str = "first") -> Plan:
+        if arithmetic == "exact":  # follows the checkpoint: one plan
+            channels = "both"
+        return ropewalk.plan_from_config(config, arithmetic=arithmetic, channels=channels)
+
+    def run(plan: Plan, dtype, generator) -> Sides:
+        positions = torch.randint(0, 4096, (plan.axes, BATCH, TOKENS), generator=generator)
+        q, k = _heads(dtype, generator, BATCH, HEADS, TOKENS, plan.head_dim)
+        tables = rotary(torch.zeros(1, dtype=dtype), positions)
+        theirs = module.apply_rotary_pos_emb(q, k, *tables)
+        first, second = (
+            ropewalk.rotate(q, k, plan=one, positions=positions)
+            for one in (plan, plans("parity", "second"))
+        )
+        half = plan.head_dim // 2
+        ours = [torch.cat([a[..., :half], b[..., half:]], -1) for a, b in zip(first, second, strict=True)]  # fmt: skip
+        return Sides(theirs, tuple(ours))
+
+    yield OwnCase("HunYuanVLRotaryEmbedding", plans, run)
+
+
+def _omni_dit(folder: Folder, module) -> Iterator[OwnCase]:
+    """Head 0 alone rotates, read interleaved and written half."""
+    config = module.Qwen2_5OmniDiTConfig(**folder.settings)
+    rotary = module.Qwen2_5OmniDiTRotaryEmbedding(config)
+
+    def run(plan: Plan, dtype, generator) -> Sides:
+        positions = torch.randint(0, FAR, (BATCH, TOKENS), generator=generator)
+        q, k = _heads(dtype, generator, BATCH, HEADS, TOKENS, plan.head_dim)
+        tables = rotary(torch.zeros(1, dtype=dtype), positions)
+        cut = [module.deinterleave_head_dim(x[:, :1]) for x in (q, k)]
+        theirs, ours = ([q.clone(), k.clone()] for _ in range(2))
+        turned = module.apply_rotary_pos_emb(*cut, *tables)
+        mine = ropewalk.rotate(q[:, :1], k[:, :1], plan=plan, positions=positions)
+        for n in range(2):
+            theirs[n][:, :1], ours[n][:, :1] = turned[n], mine[n]
+        return Sides(tuple(theirs), tuple(ours))
+
+    yield OwnCase("Qwen2_5OmniDiTRotaryEmbedding", _from_config(config), run)
 
 
 def _musicflamingo(folder: Folder, module) -> Iterator[OwnCase]:
@@ -200,16 +247,15 @@ def _image(folder: Folder, module, rotary_name: str) -> Iterator[OwnCase]:
     """Vision transformers with coordinates of patch centres, scaled to −1 … 1."""
     cls = getattr(module, rotary_name)
     config = config_class(cls, module, folder)(**folder.settings)
-    rotary = cls(config)
+    rotary = cls(config).eval()  # training shifts and stretches coordinates at random
 
     def run(plan: Plan, dtype, generator) -> Sides:
         rows, columns, size = 4, 6, config.patch_size
         tables = rotary(torch.zeros(1, 3, rows * size, columns * size, dtype=dtype))
         q, k = _heads(dtype, generator, BATCH, HEADS, rows * columns, plan.head_dim)
         theirs = module.apply_rotary_pos_emb(q, k, *tables)
-        centres = [2.0 * ((torch.arange(n) + 0.5) / n) - 1.0 for n in (rows, columns)]
-        grid = torch.stack(torch.meshgrid(*centres, indexing="ij")).flatten(1)
-        positions = (2 * math.pi * grid).unsqueeze(1).expand(-1, BATCH, -1)
+        places = position_recipes.positions(plan.position_recipe, rows, columns, np.float32)
+        positions = torch.from_numpy(places).unsqueeze(1).expand(-1, BATCH, -1)
         ours = ropewalk.rotate(q, k, plan=plan, positions=positions.contiguous(), fractional=True)
         return Sides(theirs, ours)
 
@@ -243,7 +289,11 @@ def _llama4_vision(folder: Folder, module) -> Iterator[OwnCase]:
         side = config.image_size // config.patch_size
         tokens = side * side + 1
         q, k = _heads(dtype, generator, 1, tokens, HEADS, plan.head_dim)
+        # Where PyTorch cuts a row between threads, it multiplies the ends with other roundings.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         theirs = module.vision_apply_rotary_emb(q, k, rotary(q))
+        torch.set_num_threads(threads)
         patch = torch.arange(side * side)
         grid = torch.stack([patch % side, patch // side]) + 1
         positions = torch.cat([grid, torch.zeros(2, 1, dtype=torch.long)], 1)  # the class token
@@ -286,6 +336,8 @@ _FOLDERS: dict[str, Callable[[Folder, object], Iterator[OwnCase]]] = {
     "eomt_dinov3": lambda f, m: _image(f, m, "EomtDinov3RotaryEmbedding"),
     "sapiens2": lambda f, m: _image(f, m, "Sapiens2RopePositionEmbedding"),
     "efficientloftr": _loftr,
+    "hunyuan_vl": _hunyuan_vl,
+    "qwen2_5_omni": _omni_dit,
     "llama4": _llama4_vision,
     "gemma4": _gemma4_vision,
 }

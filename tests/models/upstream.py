@@ -32,6 +32,8 @@ class Rotary(NamedTuple):
     layer_types: tuple[str | None, ...]
     apply: Callable
     vision: bool
+    #: Of the config, where the module is built from a nested one that names no model.
+    part: str | None = None
 
 
 def modeling(folder: str) -> list:
@@ -90,9 +92,10 @@ def rotaries(folder: Folder) -> Iterator[Rotary]:
             config = made_from(**folder.settings)
             if not vision and cls.__name__ not in folder.configs:
                 config = type(config.get_text_config())(**folder.settings | folder.text_settings)
-            rotary = cls(config)
+            part = folder.parts.get(cls.__name__)
+            rotary = cls(getattr(config, part) if part else config)
             yield Rotary(cls.__name__, rotary, config, _layer_types_of(rotary),
-                         _apply_function(module, vision), vision)  # fmt: skip
+                         _apply_function(module, vision), vision, part)  # fmt: skip
 
 
 @functools.cache
