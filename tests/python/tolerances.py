@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ropewalk.bench.tolerances import constant as constant
+from ropewalk.bench.tolerances import constant
 
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
