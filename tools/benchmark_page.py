@@ -59,7 +59,17 @@ def case_name(row: Row) -> str:
 
 def by_case(rows: list[Row]) -> list[list[Row]]:
     """Rows of one case together, each case sorted by time."""
-    keys = ("batch", "tokens", "heads", "kv_heads", "dtype", "layout", "pairing", "direction", "base")
+    keys = (
+        "batch",
+        "tokens",
+        "heads",
+        "kv_heads",
+        "dtype",
+        "layout",
+        "pairing",
+        "direction",
+        "base",
+    )
     found: dict[tuple, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[k] for k in keys), []).append(row)
@@ -108,7 +118,9 @@ def misses(rows: list[Row]) -> list[str]:
                          f"{number(others[0]['us'])} ({ratio:.2f} ×)")  # fmt: skip
         for row in ours:
             if large and row["of_ceiling"] < LEAST:
-                found.append(f"- {case_name(row)}, {row['peer']}: {row['of_ceiling']:.3f} of the copy")
+                found.append(
+                    f"- {case_name(row)}, {row['peer']}: {row['of_ceiling']:.3f} of the copy"
+                )
     return found
 
 
@@ -140,8 +152,8 @@ def field_section(card: str, name: str) -> str:
 
 def step_section() -> str:
     lines = ["## Steps of a model", "",
-             "A Llama-shaped transformers model with random weights; `transformers` is its own rotation, "
-             "`exact` and `parity` are `ropewalk.patch`. Written by `bench/model_step.py`.", ""]  # fmt: skip
+             ("A Llama-shaped transformers model with random weights; `transformers` is its own rotation, "
+             "`exact` and `parity` are `ropewalk.patch`. Written by `bench/model_step.py`."), ""]  # fmt: skip
     for card, name in CARDS.items():
         path = RESULTS / f"model_step_{card}.json"
         if not path.exists():
@@ -155,11 +167,13 @@ def step_section() -> str:
             time = row.get("failed") or f"{row['ms']:.2f} ± {50 * row['spread']:.0f} %"
             rows.append([row["step"], "compiled" if row["compiled"] else "eager", row["rotation"],
                          time, peak])  # fmt: skip
-        rows.sort(key=lambda row: (row[1] == "compiled", ["train", "prefill", "decode"].index(row[0])))
+        rows.sort(
+            key=lambda row: (row[1] == "compiled", ["train", "prefill", "decode"].index(row[0]))
+        )
         options = data["options"]
-        lines += [f"{name}, {options['layers']} layers, {options['batch']} × {options['tokens']} tokens, "
+        lines += [(f"{name}, {options['layers']} layers, {options['batch']} × {options['tokens']} tokens, "
                   f"{'small widths' if options['small'] else 'the widths of Llama-3.1-8B'}, decode behind "
-                  f"{options['cached']} tokens ({data['machine']['date'][:10]}, `{data['command']}`):", "",
+                  f"{options['cached']} tokens ({data['machine']['date'][:10]}, `{data['command']}`):"), "",
                   table(["step", "", "rotation", "ms", "peak GB above the start"], rows), ""]  # fmt: skip
     return "\n".join(lines)
 
@@ -197,7 +211,9 @@ def perplexity_table() -> str:
 def encodings_table() -> str:
     path = RESULTS / "lengths_encodings_h200.json"
     if not path.exists():
-        return "Not measured yet. Command: `python bench/lengths/encodings.py --output encodings.json`"
+        return (
+            "Not measured yet. Command: `python bench/lengths/encodings.py --output encodings.json`"
+        )
     data = json.loads(path.read_text("utf-8"))
     ends = [str(bucket["end"]) for bucket in next(iter(data["encodings"].values()))[0]["buckets"]]
     rows = []
@@ -217,7 +233,9 @@ def lab_table(name: str) -> Callable[[], str]:
             return f"Not measured yet. Command: `ropewalk lab {name}`"
         data = json.loads(path.read_text("utf-8"))
         rows = [[c if isinstance(c, str) else f"{c:.5g}" for c in row] for row in data["rows"]]
-        said = f"{data['machine'].get('gpu', data['machine']['cpu'])}, {data['machine']['date'][:10]}:"
+        said = (
+            f"{data['machine'].get('gpu', data['machine']['cpu'])}, {data['machine']['date'][:10]}:"
+        )
         figure = f"![{name}](images/lab_{name}.svg)"
         return f"{said}\n\n{table(data['columns'], rows)}\n\n{data['explanation']}\n\n{figure}"
 

@@ -88,7 +88,9 @@ def test_what_each_rule_does_to_wavelengths(configs):
     # Both sides round to float32 a handful of times: the power, its reciprocal, the products.
     close = roundings("float32", 16)
     turns = [trained * f / (2 * math.pi) for f in default]
-    assert grown["linear (position interpolation)"] == pytest.approx([factor] * len(turns), rel=close)
+    assert grown["linear (position interpolation)"] == pytest.approx(
+        [factor] * len(turns), rel=close
+    )
     ntk = grown["dynamic NTK"]
     assert ntk[0] == 1 and ntk == sorted(ntk)
     for name, stays, stretched in (("YaRN", 32, 1), ("llama3", 4, 1)):
