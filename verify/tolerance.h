@@ -83,11 +83,12 @@ struct ExactElement {
          smallest_subnormal(stored);
 }
 
-/// How far the recipe of other implementations may be from the exact result: float32 frequencies and
-/// angles, tables in float32 or in the type of the data, products rounded to that type. With u the
-/// unit roundoff of the data's type and u32 that of float32 (u, where the data are float64):
+/// How far the recipe of other implementations may be from the exact result: float32 frequencies
+/// and angles, tables in float32 or in the type of the data, products rounded to that type. With u
+/// the unit roundoff of the data's type and u32 that of float32 (u, where the data are float64):
 ///
-///   angle   u32·|angle|·(kRecipeAngleRoundings + ln base)   position and product one each, the power
+///   angle   u32·|angle|·(kRecipeAngleRoundings + ln base)   position and product one each, the
+///   power
 ///                                    and its reciprocal two each (good to one unit in the last
 ///                                    place), the exponent's own rounding times ln base
 ///   table   kRecipeTableRoundings·u32 + u    function, and the rounding to the type of the data
