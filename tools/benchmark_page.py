@@ -134,7 +134,8 @@ def machine(row: Row) -> str:
 def field_section(card: str, name: str) -> str:
     path = RESULTS / f"field_{card}.csv"
     if not path.exists():
-        return f"## {name}\n\nNot measured.\n"
+        command = f"ropewalk bench --against all --packages packages --report field_{card}.csv"
+        return f"## {name}\n\nNot measured on a quiet machine yet. Command: `{command}`\n"
     rows = load_field(path)
     lines = [f"## {name}", "", f"{machine(rows[0])}; all rows in [{path.name}](../bench/results/{path.name}).",
              "", field_table(rows), ""]  # fmt: skip
