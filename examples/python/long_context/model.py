@@ -42,11 +42,16 @@ class Cache:
 
 
 class Llama(nn.Module):
-    def __init__(self, config: dict, weights: dict[str, Tensor]) -> None:
+    """``plan``: how q and k are rotated; None: as ``config`` says."""
+
+    def __init__(
+        self, config: dict, weights: dict[str, Tensor], plan: ropewalk.Plan | None = None
+    ) -> None:
         super().__init__()
         self.config = config
         self.weights = weights
-        self.rotary = ropewalk.RotaryEmbedding.from_config(config, layout="bhtd")
+        plan = plan or ropewalk.plan_from_config(config)
+        self.rotary = ropewalk.RotaryEmbedding.from_plan(plan, layout="bhtd")
         self.heads, self.kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
         self.head_dim = self.rotary.plan.head_dim
         self.layers, self.eps = config["num_hidden_layers"], config["rms_norm_eps"]

