@@ -129,7 +129,9 @@ def test_smollm2_killed_near_the_end_ends_with_the_same_bits(smollm2, tmp_path):
         options = prefill.parse([*map(str, job), "--folder", str(folder)])
         return prefill.prefill(model, prefill.context(model, options), options)
 
-    killed = in_a_process(*job, "--folder", tmp_path / "killed", "--fail", "kill", "--fail-at", 3500)
+    killed = in_a_process(
+        *job, "--folder", tmp_path / "killed", "--fail", "kill", "--fail-at", 3500
+    )
     assert killed.returncode == -signal.SIGKILL
     resumed = finished(tmp_path / "killed")
     assert resumed["resumed_at"] == 3584
