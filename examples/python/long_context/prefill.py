@@ -62,15 +62,15 @@ def context(model: Llama, options: argparse.Namespace) -> torch.Tensor:
     return tokens.to(options.device)
 
 
-def job_of(model: Llama, tokens: torch.Tensor, options: argparse.Namespace) -> str:
+def job_of(model: Llama, tokens: torch.Tensor, chunk: int) -> dict[str, str]:
     """All that the cache's bits depend on. Of the weights, a sample."""
-    digest = hashlib.sha256(model.rotary.plan.fingerprint.encode())
-    digest.update(json.dumps([model.config, options.chunk, options.dtype], default=str).encode())
+    dtype = str(model.weights["model.norm.weight"].dtype)
+    digest = hashlib.sha256(json.dumps([model.config, chunk, dtype], default=str).encode())
     digest.update(tokens.cpu().numpy())
     for name in sorted(model.weights):
         sample = model.weights[name].flatten()[:64].float().cpu()
         digest.update(name.encode() + sample.numpy().tobytes())
-    return digest.hexdigest()
+    return {"job": digest.hexdigest(), "plan": model.rotary.plan.fingerprint}
 
 
 def fail(kind: str, device: str) -> None:
@@ -96,7 +96,7 @@ def show(done: int, total: int, began: float) -> None:
 
 def prefill(model: Llama, tokens: torch.Tensor, options: argparse.Namespace) -> dict:
     options.folder.mkdir(parents=True, exist_ok=True)
-    job, total = job_of(model, tokens, options), tokens.numel()
+    job, total = job_of(model, tokens, options.chunk), tokens.numel()
     cache = model.cache(total)
     began = time.perf_counter()
     resumed_at = load_segments(options.folder, cache, job)

@@ -16,7 +16,9 @@ sys.path.insert(0, str(FOLDER))
 
 import prefill
 from checkpoint import CheckpointError
-from model import TINY, Llama
+from model import TINY, Llama, random_model
+
+import ropewalk
 
 ARGUMENTS = ["--tokens", "1000", "--chunk", "64", "--every", "2", "--threads", "1"]
 
@@ -99,6 +101,10 @@ def test_a_damaged_or_foreign_segment_is_refused(tmp_path):
     first.write_bytes(good)
     with pytest.raises(CheckpointError, match="another job"):
         here(*job, "--chunk", 32)
+    model = Llama(TINY, random_model(TINY, "cpu", torch.float32).weights, ropewalk.make_plan(16))
+    options = prefill.parse([*map(str, job)])
+    with pytest.raises(CheckpointError, match="another plan"):
+        prefill.prefill(model, prefill.context(model, options), options)
 
 
 @pytest.fixture(scope="module")

@@ -139,6 +139,25 @@ def test_files(plan, source, tmp_path):
         stream_rotate(parity, source, tmp_path / "out", device="cuda")
 
 
+def test_a_parity_table_is_kept_and_a_corrupt_one_refused(source, tmp_path):
+    config = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 2,
+              "rope_theta": 1e4, "max_position_embeddings": 64}  # fmt: skip
+    plan = ropewalk.plan_from_config(config, arithmetic="parity_p2")
+    target, table = tmp_path / "out", tmp_path / "table"
+    for _ in range(2):  # made, then read
+        stream_rotate(plan, source, target, tensors=["q"], positions=9, table_file=table)
+        assert table.stat().st_size > 0
+        first = target.read_bytes()
+    data = bytearray(table.read_bytes())
+    data[-1] ^= 1
+    table.write_bytes(data)
+    with pytest.raises(StreamError, match="table"):
+        stream_rotate(plan, source, target, tensors=["q"], positions=9, table_file=table)
+    assert target.read_bytes() == first
+    stream_rotate(plan, source, target, tensors=["q"], positions=9)
+    assert target.read_bytes() == first
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("positions", ["5", "ids"])
 def test_a_gpu_whose_memory_is_taken_halves_the_pieces(tmp_path, positions):
