@@ -57,7 +57,7 @@ lint: ## Formatting, ruff, layers, file sizes, the bug map; changes nothing
 	@python3 tools/check_layers.py
 	@python3 tools/bug_map.py --check
 
-tidy: setup $(BUILD_DIR)/build.ninja ## clang-tidy over FILES, by default those of verify/ and cli/; minutes
+tidy: setup $(BUILD_DIR)/build.ninja ## clang-tidy over FILES, by default verify/, cli/, the CPU kernels; minutes
 	@tools/tidy.sh $(BUILD_DIR) $(FILES)
 
 clean: ## Remove the build folder
