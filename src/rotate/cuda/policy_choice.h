@@ -73,13 +73,13 @@ constexpr void add_token_maps(const Call& call, WarpChoices& choices) {
   }
 }
 
-/// Whether the warps' sweep is at least as fast as the vector kernels: not where rows have gaps
-/// between them, nor heads first beyond 128 MB. Beyond 256 MB they differ by less than 1 %, except
-/// that the vector kernels wait for int32 positions before they load data.
+/// Whether the warps' sweep is faster than the vector kernels: not where rows have gaps between
+/// them, nor heads first beyond 128 MB. Beyond 256 MB both are as fast as memory, except that the
+/// vector kernels wait for int32 positions before they load data.
 constexpr bool prefers_warp_sweep(const Call& call) {
   const std::int64_t kb = call.bytes >> 10;
   if (call.partial || (!call.heads_inside && kb > 128 << 10)) return false;
-  return kb <= 256 << 10 || call.int32_positions || (call.read == Order::half && !call.in_place);
+  return kb <= 256 << 10 || call.int32_positions;
 }
 
 /// Measured on an H200 (bench/results/cuda_policies_h200.jsonl, docs/kernels.md).
@@ -103,10 +103,7 @@ constexpr WarpChoices preferred_warps(const Call& call) {
     choices.add(Map::sweep, 8, 1, 128);
   } else {
     if (kb <= 24 << 10) add_token_maps(call, choices);
-    if (prefers_warp_sweep(call)) {
-      const bool large = kb > 256 << 10 && !call.int32_positions;
-      choices.add(Map::sweep, 8, 1, large ? 64 : 128);
-    }
+    if (prefers_warp_sweep(call)) choices.add(Map::sweep, 8, 1, 128);
   }
   return choices;
 }

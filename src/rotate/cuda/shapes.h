@@ -40,14 +40,14 @@ struct WarpShape {
 };
 
 inline constexpr WarpShape kWarpShapes16[] = {
-    {Source::plain, Map::tokens, 64, 2, 1, 64},   {Source::plain, Map::tokens, 64, 2, 1, 128},
-    {Source::plain, Map::tokens, 64, 2, 1, 256},  {Source::plain, Map::tokens, 64, 2, 2, 128},
-    {Source::plain, Map::tokens, 64, 4, 1, 64},   {Source::plain, Map::tokens, 64, 4, 2, 64},
-    {Source::plain, Map::tokens, 64, 8, 2, 32},   {Source::plain, Map::sweep, 64, 8, 1, 64},
-    {Source::plain, Map::sweep, 64, 8, 1, 128},   {Source::axes, Map::sweep, 64, 4, 2, 128},
-    {Source::integer, Map::sweep, 64, 8, 2, 64},  {Source::plain, Map::tokens, 32, 2, 1, 128},
-    {Source::plain, Map::tokens, 32, 4, 1, 64},   {Source::plain, Map::sweep, 32, 8, 1, 128},
-    {Source::plain, Map::tokens, 128, 4, 1, 128}, {Source::plain, Map::tokens, 128, 8, 1, 64},
+    {Source::plain, Map::tokens, 64, 2, 1, 64},  {Source::plain, Map::tokens, 64, 2, 1, 128},
+    {Source::plain, Map::tokens, 64, 2, 1, 256}, {Source::plain, Map::tokens, 64, 2, 2, 128},
+    {Source::plain, Map::tokens, 64, 4, 1, 64},  {Source::plain, Map::tokens, 64, 4, 2, 64},
+    {Source::plain, Map::tokens, 64, 8, 2, 32},  {Source::plain, Map::sweep, 64, 8, 1, 128},
+    {Source::axes, Map::sweep, 64, 4, 2, 128},   {Source::integer, Map::sweep, 64, 8, 2, 64},
+    {Source::plain, Map::tokens, 32, 2, 1, 128}, {Source::plain, Map::tokens, 32, 4, 1, 64},
+    {Source::plain, Map::sweep, 32, 8, 1, 128},  {Source::plain, Map::tokens, 128, 4, 1, 128},
+    {Source::plain, Map::tokens, 128, 8, 1, 64},
 };
 inline constexpr WarpShape kWarpShapes32[] = {{Source::plain, Map::tokens, 64, 2, 1, 128},
                                               {Source::plain, Map::tokens, 64, 4, 1, 64},

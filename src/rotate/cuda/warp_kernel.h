@@ -94,25 +94,21 @@ __device__ __forceinline__ A pick(bool second, A first, A other) {
 /// An integer position as memory holds it; nothing waits for it until value(), not even for the
 /// sign of an int32.
 struct FetchedPosition {
-  std::int64_t wide = 0;
-  std::int32_t narrow = 0;
+  std::uint32_t low = 0, high = 0;
 
-  /// Predicated loads, no branches: the assembler takes loads before a branch for finished after
-  /// it, and would use the position before it loads the data. Nor one register for both, since the
-  /// second load would wait for the first.
   __device__ __forceinline__ void load(const WarpArgs& a, std::int32_t index) {
-    asm("{\n\t.reg .pred p, q;\n\t"
-        "setp.ne.u32 p, %2, 0;\n\t"
-        "setp.ne.u32 q, %3, 0;\n\t"
-        "@p ld.global.nc.s64 %0, [%4];\n\t"
-        "@q ld.global.nc.s32 %1, [%5];\n\t}"
-        : "+l"(wide), "+r"(narrow)
-        : "r"(a.facts & kWarpInt64), "r"(a.facts & kWarpInt32),
-          "l"(static_cast<const long long*>(a.position_data) + index),
-          "l"(static_cast<const int*>(a.position_data) + index));
+    const std::int32_t bytes = (a.facts & kWarpInt64) != 0 ? 8 : 4;
+    const auto* word = reinterpret_cast<const std::uint32_t*>(
+        static_cast<const char*>(a.position_data) + static_cast<std::int64_t>(index) * bytes);
+    if ((a.facts & (kWarpInt64 | kWarpInt32)) != 0) low = __ldg(word);
+    if ((a.facts & kWarpInt64) != 0) high = __ldg(word + 1);
   }
   [[nodiscard]] __device__ __forceinline__ std::int64_t value(const WarpArgs& a) const {
-    return (a.facts & kWarpInt64) != 0 ? wide : narrow;
+    const std::uint32_t top =
+        (a.facts & kWarpInt64) != 0
+            ? high
+            : static_cast<std::uint32_t>(static_cast<std::int32_t>(low) >> 31);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(top) << 32 | low);
   }
 };
 
