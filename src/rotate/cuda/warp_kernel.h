@@ -187,8 +187,18 @@ struct WarpPosition {
   }
 };
 
+/// Named only where the assembler, left alone, takes so few registers that it spills: packed
+/// sequences on compute capability 12.0.
 template <class T>
-__global__ void __launch_bounds__(T::kThreads)
+inline constexpr int kLeastWarpBlocks =
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+    T::kSource == Source::integer ? 8 : 1;
+#else
+    1;
+#endif
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, kLeastWarpBlocks<T>)
     rotate_by_warps(const __grid_constant__ typename T::Args a) {
   using V = typename T::V;
   using Real = typename V::Real;
