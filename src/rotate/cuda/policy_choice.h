@@ -82,7 +82,7 @@ constexpr bool prefers_warp_sweep(const Call& call) {
   return kb <= 256 << 10 || call.int32_positions;
 }
 
-/// Measured on an H200 (bench/results/cuda_policies_h200.jsonl, docs/kernels.md).
+/// Measured on an H200 (bench/results/cuda_warp_steps_h200.txt, docs/kernels.md).
 constexpr WarpChoices preferred_warps(const Call& call) {
   WarpChoices choices;
   const std::int64_t kb = call.bytes >> 10;
