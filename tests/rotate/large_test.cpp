@@ -107,7 +107,9 @@ TEST(Large, OutputsBeyondTheLastCacheHaveTheSameBits) {
   const HostTensor fresh(Dtype::bfloat16, in.view().size);  // out of place, through the cache
   std::ranges::fill(fresh.buffer().bytes(), std::byte{0xff});
   const Rotation rotations[] = {{in.view(), fresh.view()}};
-  rotate(plan, rotations, Positions::from_offset(7), {.fresh_outputs = true});
+  RotateOptions options;
+  options.fresh_outputs = true;
+  rotate(plan, rotations, Positions::from_offset(7), options);
   EXPECT_TRUE(std::ranges::equal(fresh.buffer().bytes(), out.buffer().bytes()));
   rotate_one(plan, in.view(), Positions::from_offset(7));  // in place: through the cache
   EXPECT_TRUE(std::ranges::equal(in.buffer().bytes(), out.buffer().bytes()));
