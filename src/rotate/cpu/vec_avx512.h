@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <limits>
 
 #include "phase/sincos.h"
 
@@ -92,25 +93,36 @@ struct Float32 {
   ROPEWALK_LANES Real fms(Real a, Real b, Real c) { return _mm512_fmsub_ps(a, b, c); }
 
   ROPEWALK_LANES void split_phase(const std::uint64_t* phase, Real& t, Quadrant& q) {
-    const __m512i a = _mm512_loadu_si512(phase), b = _mm512_loadu_si512(phase + 8);
+    split_phases(_mm512_loadu_si512(phase), _mm512_loadu_si512(phase + 8), t, q);
+  }
+  /// The phases of one position, without a way through memory.
+  ROPEWALK_LANES void split_product(std::int64_t position, const std::uint64_t* fractions, Real& t,
+                                    Quadrant& q) {
+    const __m512i p = _mm512_set1_epi64(position);
+    split_phases(_mm512_mullo_epi64(p, _mm512_loadu_si512(fractions)),
+                 _mm512_mullo_epi64(p, _mm512_loadu_si512(fractions + 8)), t, q);
+  }
+  /// The quadrant stays in the top two bits of its lane, where signs are.
+  ROPEWALK_LANES void split_phases(__m512i a, __m512i b, Real& t, Quadrant& q) {
     const __m512i eighth = _mm512_set1_epi64(std::int64_t{1} << 61);
-    const auto low_words = [](__m512i x, __m512i y) {
-      return _mm512_permutex2var_epi32(x, even_lanes32(), y);
-    };
-    const __m512i r = low_words(_mm512_srli_epi64(a, 30), _mm512_srli_epi64(b, 30));
-    q = low_words(_mm512_srli_epi64(_mm512_add_epi64(a, eighth), 62),
-                  _mm512_srli_epi64(_mm512_add_epi64(b, eighth), 62));
+    const __m512i r = _mm512_permutex2var_epi32(_mm512_srli_epi64(a, 30), even_lanes32(),
+                                                _mm512_srli_epi64(b, 30));
+    q = _mm512_permutex2var_epi32(_mm512_add_epi64(a, eighth), odd_lanes32(),
+                                  _mm512_add_epi64(b, eighth));
     t = mul(_mm512_cvtepi32_ps(r), set(kHalfTurns32));
   }
+  /// The sine is negative where the upper bit is set, the cosine where the two bits differ.
   ROPEWALK_LANES void by_quadrant(Quadrant q, Real cosine, Real sine, Real& c, Real& s) {
-    const __m512i two = _mm512_set1_epi32(2);
-    const __mmask16 swap = _mm512_test_epi32_mask(q, _mm512_set1_epi32(1));
-    const __m512i next = _mm512_add_epi32(q, _mm512_set1_epi32(1));
-    const __m512 sine_sign = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(q, two), 30));
-    const __m512 cosine_sign =
-        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_and_si512(next, two), 30));
-    s = _mm512_xor_ps(_mm512_mask_blend_ps(swap, sine, cosine), sine_sign);
-    c = _mm512_xor_ps(_mm512_mask_blend_ps(swap, cosine, sine), cosine_sign);
+    const __mmask16 swap = _mm512_test_epi32_mask(q, _mm512_set1_epi32(1 << 30));
+    const __m512i differ = _mm512_xor_si512(q, _mm512_add_epi32(q, q));
+    const auto with_sign = [](__m512 x, __m512i sign) {
+      constexpr int kXorAnd = 0x78;  // first ^ (second & third)
+      return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
+          _mm512_castps_si512(x), sign, _mm512_set1_epi32(std::numeric_limits<std::int32_t>::min()),
+          kXorAnd));
+    };
+    s = with_sign(_mm512_mask_blend_ps(swap, sine, cosine), q);
+    c = with_sign(_mm512_mask_blend_ps(swap, cosine, sine), differ);
   }
 };
 
