@@ -26,9 +26,9 @@ struct Measurement {
   [[nodiscard]] double ratio_to_floor() const noexcept { return floor.median / rotation.median; }
 };
 
-/// Verifies; if right, times the rotation in turns with the floor kernels on the same threads: out
-/// of place every kind of copy, in place a read-modify-write pass; the one with the smallest median
-/// is the floor. Working sets that fit a cache are measured warm.
+/// Verifies; if right, times the rotation in turns with the floor kernels on the same threads (in
+/// cache on one thread too): out of place every kind of copy, in place a read-modify-write pass;
+/// the one with the smallest median is the floor. Working sets that fit a cache are measured warm.
 [[nodiscard]] Measurement measure(const Case& c, std::uint64_t seed,
                                   const TimingOptions& options = {});
 

@@ -175,6 +175,14 @@ void add_decode(List& list) {
     for (const std::int64_t tokens : {8, 256})
       list.add("decode", {.dtype = dtype, .tokens = tokens});
   }
+  for (const std::int64_t dim : {64, 256}) {
+    for (const std::int64_t tokens : {8, 256}) {
+      list.add("decode", {.tokens = tokens, .head_dim = dim, .rotary_dim = dim});
+    }
+  }
+  for (const std::int64_t tokens : {8, 256, 1600}) {  // head counts that eight does not divide
+    list.add("decode", {.tokens = tokens, .query_heads = 28, .key_heads = 4});
+  }
   list.add("decode", {.in_place = true, .layout = Layout::qkv, .tokens = 8});
   list.add("decode", {.in_place = true, .layout = Layout::qkv, .tokens = 256});
 }

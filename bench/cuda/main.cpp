@@ -1,4 +1,4 @@
-// cuda_bench --out FILE [--filter TEXT]… [--policies] [--rounds N] [--profile]
+// cuda_bench --out FILE [--filter TEXT]… [--policies | --policy TEXT] [--rounds N] [--profile]
 // Rotations beside the floors of the same run, verified before they are timed. One JSON row a case.
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 using verify::must;
 
 constexpr const char* kUsage =
-    "usage: cuda_bench --out FILE [--filter TEXT]... [--policies] [--rounds N]\n"
+    "usage: cuda_bench --out FILE [--filter TEXT]... [--policies | --policy TEXT] [--rounds N]\n"
     "       cuda_bench --out FILE [--filter TEXT]... --profile\n"
     "\n"
     "Rotates on the first GPU beside copies of the same bytes; every case is verified first.\n"
@@ -31,6 +31,7 @@ constexpr const char* kUsage =
     "  --filter TEXT  only cases whose name contains TEXT, or ends in it where TEXT ends in $\n"
     "                 (several: any of them)\n"
     "  --policies     time every launch policy that can take a case\n"
+    "  --policy TEXT  the same, only policies whose name contains TEXT\n"
     "  --rounds N     rounds of measurement (default 5)\n"
     "  --profile      one launch a case between cudaProfilerStart and cudaProfilerStop, for\n"
     "                 ncu --profile-from-start off; nothing is timed\n";
@@ -138,6 +139,9 @@ std::optional<Arguments> parse(int argc, char** argv, std::string& command) {
     command += fmt::format(" {} '{}'", argument, value);
     if (argument == "--filter") {
       arguments.filters.emplace_back(value);
+    } else if (argument == "--policy") {
+      arguments.run.policies = true;
+      arguments.run.policy_part = value;
     } else if (argument == "--rounds") {
       const char* end = value.data() + value.size();
       const auto read = std::from_chars(value.data(), end, arguments.run.rounds);

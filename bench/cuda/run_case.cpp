@@ -31,12 +31,21 @@ std::string_view name_of_where(Where where) {
 }
 
 /// Policies that can take the case, beside the chosen one.
-std::vector<std::string> possible_policies(const Workload& work, const Case& c) {
+std::vector<std::string> possible_policies(const Workload& work, const Case& c,
+                                           std::string_view part) {
   std::vector<std::string> possible;
   for (const std::string& name : cuda::policy_names()) {
+    bool any = false;
+    for (std::string_view rest = part; !rest.empty();) {
+      const auto comma = rest.find(',');
+      any = any || name.find(rest.substr(0, comma)) != std::string::npos;
+      rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+    }
+    if (!any) continue;
     try {
-      (void)cuda::policy_for(work.plan(), work.rotations(0), work.positions(0),
-                             {.direction = c.direction, .policy = name});
+      (void)cuda::policy_for(
+          work.plan(), work.rotations(0), work.positions(0),
+          {.direction = c.direction, .programmatic = c.programmatic, .policy = name});
       possible.push_back(name);
     } catch (const Error&) {
       continue;
@@ -47,6 +56,7 @@ std::vector<std::string> possible_policies(const Workload& work, const Case& c) 
 
 void require_right(const Workload& work, const Case& c, cudaStream_t stream,
                    std::string_view policy) {
+  if (policy.find("-d") != std::string_view::npos && !policy.ends_with("-d1")) return;
   const std::string wrong = work.verify(stream, policy);
   if (wrong.empty()) return;
   throw std::runtime_error(fmt::format("{} {}: {}", c.name, policy, wrong));
@@ -81,7 +91,7 @@ Json run_case(const Case& c, const Pools& pools, std::int64_t l2_bytes, measure:
     candidates.push_back(std::move(floor));
   }
   if (options.policies) {
-    for (const std::string& name : possible_policies(work, c)) {
+    for (const std::string& name : possible_policies(work, c, options.policy_part)) {
       require_right(work, c, timer.stream(), name);
       candidates.push_back(
           {std::string(kPolicyPrefix) + name,

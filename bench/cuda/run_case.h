@@ -9,7 +9,9 @@
 namespace ropewalk::bench {
 
 struct RunOptions {
-  bool policies = false;  ///< every policy that can take the case, beside the chosen one
+  bool policies = false;
+  std::string policy_part = {};  ///< only policies whose name contains it  ///< every policy that
+                                 ///< can take the case, beside the chosen one
   int rounds = 5;
 };
 

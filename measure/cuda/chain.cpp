@@ -17,6 +17,10 @@ namespace {
 
 using verify::must;
 
+// With some tens of graphs of 400 nodes alive, the nodes of some cost 0.15 to 0.3 µs more than
+// those of others, copies as well as rotations.
+constexpr std::size_t kGraphsAtOnce = 8;
+
 constexpr std::int64_t kFlushBytes = std::int64_t{256} << 20;
 
 struct Edges {
@@ -113,6 +117,19 @@ double ChainTimer::replay(cudaGraphExec_t graph, bool cold) {
 
 std::vector<Sample> ChainTimer::time(const std::vector<Candidate>& candidates,
                                      const ChainOptions& options) {
+  std::vector<Sample> samples;
+  const std::span all(candidates);
+  for (std::size_t first = 0; first < all.size(); first += kGraphsAtOnce) {
+    const std::size_t count = std::min(kGraphsAtOnce, all.size() - first);
+    for (Sample& sample : time_together(all.subspan(first, count), options)) {
+      samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
+std::vector<Sample> ChainTimer::time_together(std::span<const Candidate> candidates,
+                                              const ChainOptions& options) {
   std::vector<cudaGraphExec_t> graphs;
   for (const Candidate& candidate : candidates) {
     cudaGraph_t graph = nullptr;

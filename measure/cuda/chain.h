@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ class ChainTimer {
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
 
  private:
+  [[nodiscard]] std::vector<Sample> time_together(std::span<const Candidate> candidates,
+                                                  const ChainOptions& options);
   [[nodiscard]] double replay(cudaGraphExec_t graph, bool cold);
 
   cudaStream_t stream_ = nullptr;

@@ -93,11 +93,25 @@ void check_one_policy(Report& report, const Case& c, const std::string& policy) 
   }
 }
 
+/// q alone, as calls without k are.
+void check_one_tensor(Report& report, const Case& c, const std::string& policy) {
+  const Pair& data = c.data;
+  const std::array<Rotation, 2> both = data.to_gpu();
+  const auto only_q = std::span(both).first(1);
+  if (!takes(c, only_q, policy)) return;
+  for (const verify::HostBuffer& buffer : data.gpu.buffers) buffer.poison();
+  verify::rotate_on_device(c.plan, only_q, Positions::from_tokens(c.positions), c.direction,
+                           policy);
+  const std::string difference = verify::compare_bits(data.cpu.q, data.gpu.q).detail;
+  report.check(difference.empty(),
+               fmt::format("{} {} q alone: {}", c.what, policy_label(policy), difference));
+}
+
 std::vector<std::string> policies_for(bool reduced) {
   std::vector<std::string> names = cuda::policy_names();
   if (reduced) {
     std::erase_if(names, [](const std::string& name) {
-      return name != "narrow" && name.find("-128") == std::string::npos;
+      return name != "narrow" && name.find("-128") == std::string::npos && !name.ends_with("-warp");
     });
   }
   names.emplace_back();
@@ -129,7 +143,9 @@ void check_shape(Report& report, const Shape& shape, Dtype dtype, Pairing pairin
         name_of(layout), shape.head_dim, shape.rotary_dim, shape.offset, rows.batch, rows.tokens,
         rows.query_heads, rows.key_heads, name_of(direction));
     for (const std::string& policy : policies_for(options.reduced)) {
-      check_one_policy(report, {device_plan, data, positions, direction, what}, policy);
+      const Case c{device_plan, data, positions, direction, what};
+      check_one_policy(report, c, policy);
+      if (direction == Direction::forward) check_one_tensor(report, c, policy);
     }
   }
 }
@@ -144,7 +160,9 @@ void check_policies(Report& report, const CheckOptions& options) {
       {80, 80, 0, {1, 9, 8, 2, 0}},    {96, 96, 0, {2, 9, 6, 2, 0}},
       {256, 256, 0, {1, 5, 4, 4, 0}},  {128, 128, 0, {1, 21, 63, 3, 0}},
       {576, 576, 0, {1, 3, 2, 1, 0}},  {1024, 1024, 0, {1, 2, 4, 2, 0}},
-      {72, 36, 4, {1, 5, 4, 2, 0}},
+      {72, 36, 4, {1, 5, 4, 2, 0}},    {128, 128, 0, {1, 3, 28, 4, 0}},
+      {128, 128, 0, {3, 1, 16, 8, 0}}, {64, 64, 0, {1, 2, 32, 8, 0}},
+      {256, 256, 0, {2, 2, 8, 4, 0}},
   };
   if (options.reduced) shapes = {shapes[1], shapes[3], shapes[6]};
   for (const Dtype dtype : kDtypes) {
@@ -236,7 +254,8 @@ void check_matrix(Report& report, const CheckOptions& options) {
     matrix.size = options.full ? verify::MatrixSize::full : verify::MatrixSize::quick;
     matrix.kernels = verify::cuda_kernels();
     if (!options.reduced) {
-      for (const char* name : {"cuda:sweep-2x1-128", "cuda:sweep-4x1-64", "cuda:tokens-2x1-256"}) {
+      for (const char* name : {"cuda:sweep-2x1-128", "cuda:sweep-4x1-64", "cuda:tokens-2x1-256",
+                               "cuda:tokens-2x1-64-warp", "cuda:sweep-8x1-128-warp"}) {
         matrix.kernels.emplace_back(name);
       }
     }

@@ -139,7 +139,7 @@ std::vector<Policy> policies_for(const Call& call) {
     const Policy policy = policy_from_name(name);
     if (policy.threads == 128 && is_possible(call, policy)) all.push_back(policy);
   }
-  std::erase_if(all, [](const Policy& policy) { return !policy.vectors; });
+  std::erase_if(all, [](const Policy& policy) { return !policy.vectors || policy.warp; });
   return all;
 }
 

@@ -27,26 +27,46 @@ inline void phases_of_token(const AngleArgs& args, const FixedPosition* position
   }
 }
 
+/// Lanes that multiply a position by their frequencies and split the phases in registers.
+template <class L>
+concept SplitsProducts = requires(typename L::Real& t, typename L::Quadrant& q) {
+  L::split_product(std::int64_t{}, static_cast<const std::uint64_t*>(nullptr), t, q);
+};
+
 template <class L>
 void fill_angles(const AngleArgs& args) {
   using Compute = typename L::Compute;
   alignas(64) std::uint64_t phases[kMaxPairs + L::kLanes];
   for (std::int64_t i = 0; i < L::kLanes; ++i) phases[args.pairs + i] = 0;  // lanes past the last
   const std::int64_t stride = padded_pairs(args.pairs);
+  const bool in_registers =
+      SplitsProducts<L> && !args.fractional && args.axis == nullptr && args.pairs % L::kLanes == 0;
   const typename L::Real cos_amplitude = L::set(static_cast<Compute>(args.amplitude));
   const typename L::Real sin_amplitude = L::set(static_cast<Compute>(args.sine_amplitude));
-  for (std::int64_t token = 0; token < args.tokens; ++token) {
-    phases_of_token<L>(args, args.positions + token * args.axes, phases);
+  const auto fill_token = [&](std::int64_t token, auto split) {
     Compute* cos = static_cast<Compute*>(args.cos) + token * stride;
     Compute* sin = static_cast<Compute*>(args.sin) + token * stride;
     for (std::int64_t i = 0; i < args.pairs; i += L::kLanes) {
       typename L::Real t, c, s;
       typename L::Quadrant q;
-      L::split_phase(phases + i, t, q);
+      split(i, t, q);
       sincos_of_turn<L>(t, q, c, s);
       L::store_real(cos + i, L::mul(c, cos_amplitude));
       L::store_real(sin + i, L::mul(s, sin_amplitude));
     }
+  };
+  for (std::int64_t token = 0; token < args.tokens; ++token) {
+    const FixedPosition* position = args.positions + token * args.axes;
+    if constexpr (SplitsProducts<L>) {
+      if (in_registers) {
+        fill_token(token, [&](std::int64_t i, auto& t, auto& q) {
+          L::split_product(position->whole, args.fractions + i, t, q);
+        });
+        continue;
+      }
+    }
+    phases_of_token<L>(args, position, phases);
+    fill_token(token, [&](std::int64_t i, auto& t, auto& q) { L::split_phase(phases + i, t, q); });
   }
 }
 

@@ -31,6 +31,8 @@ inline constexpr std::int64_t kMaxTileTokens = 128;
 /// With the head loop outside, heads that go through the tokens side by side and share the angles
 /// in registers: as many streams as the first cache can hold apart (docs/cpu.md).
 inline constexpr std::int64_t kHeadsTogether = 4;
+/// In cache fewer loads of angles weigh more than streams do.
+inline constexpr std::int64_t kHeadsTogetherInCache = 8;
 
 /// Rows of angles start on a cache line.
 ROPEWALK_HD constexpr std::int64_t padded_pairs(std::int64_t pairs) {

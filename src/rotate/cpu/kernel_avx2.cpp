@@ -1,7 +1,7 @@
 #include "base/cpu_features.h"
 #include "rotate/cpu/kernel_table.h"
 #include "rotate/cpu/kernels.h"
-#include "rotate/cpu/vec_avx2.h"
+#include "rotate/cpu/vec_avx2_words.h"
 
 namespace ropewalk::cpu {
 

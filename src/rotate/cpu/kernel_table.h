@@ -2,6 +2,8 @@
 // Isa supplies Lanes<Storage>, and float and double lanes for angles.
 #pragma once
 
+#include <type_traits>
+
 #include "base/half.h"
 #include "rotate/cpu/angles.h"
 #include "rotate/cpu/kernel.h"
@@ -9,11 +11,19 @@
 
 namespace ropewalk::cpu {
 
+/// Half to half each channel keeps its place, so lanes may hold them in any order.
+template <class V>
+struct HalfToHalfLanes : std::type_identity<V> {};
+template <class V>
+  requires requires { typename V::HalfToHalf; }
+struct HalfToHalfLanes<V> : std::type_identity<typename V::HalfToHalf> {};
+
 template <class V, template <class> class A, Store kStore>
 TileFunction tile_in_order(Order read, Order write) {
   using enum Order;
+  using H = typename HalfToHalfLanes<V>::type;
   if (read == half) {
-    return write == half ? &rotate_tile<TileTraits<V, A<V>, half, half, kStore>>
+    return write == half ? &rotate_tile<TileTraits<H, A<H>, half, half, kStore>>
                          : &rotate_tile<TileTraits<V, A<V>, half, interleaved, kStore>>;
   }
   return write == half ? &rotate_tile<TileTraits<V, A<V>, interleaved, half, kStore>>

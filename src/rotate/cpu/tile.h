@@ -220,7 +220,7 @@ ROPEWALK_HD void prefetch_ahead(const TileArgs& args, std::int64_t token, std::i
 
 /// Heads of a token with its angles, kChunks × kLanes pairs, held in registers: a third of the
 /// loads in cache are cosines and sines otherwise.
-template <class T, int kChunks>
+template <class T, int kChunks, bool kFromMemory>
 inline void rotate_heads(const TileArgs& args, std::int64_t token, std::int64_t first,
                          std::int64_t last) {
   using V = typename T::V;
@@ -232,13 +232,17 @@ inline void rotate_heads(const TileArgs& args, std::int64_t token, std::int64_t 
     c[k] = V::load_real(cos + k * kLanes);
     s[k] = V::load_real(sin + k * kLanes);
   }
+  const auto* in = window_in<T>(args, token, first);
+  auto* out = window_out<T>(args, token, first);
+  constexpr std::int64_t kSize = sizeof(typename V::Storage);
+  const std::int64_t in_head = args.in_head / kSize, out_head = args.out_head / kSize;
   for (std::int64_t head = first; head < last; ++head) {
-    const auto* in = window_in<T>(args, token, head);
-    auto* out = window_out<T>(args, token, head);
-    if (args.from_memory) prefetch_ahead<T>(args, token, head);
+    if constexpr (kFromMemory) prefetch_ahead<T>(args, token, head);
     for (int k = 0; k < kChunks; ++k) {
       rotate_lanes<T, true>(in, out, c[k], s[k], kChunks * kLanes, k * kLanes, kLanes);
     }
+    in += in_head;
+    out += out_head;
   }
 }
 
@@ -249,8 +253,9 @@ inline void for_each_token(const TileArgs& args, Visit visit) {
     for (std::int64_t token = 0; token < args.tokens; ++token) visit(token, 0, args.heads);
     return;
   }
-  for (std::int64_t first = 0; first < args.heads; first += kHeadsTogether) {
-    const std::int64_t beyond = first + kHeadsTogether;
+  const std::int64_t together = args.from_memory ? kHeadsTogether : kHeadsTogetherInCache;
+  for (std::int64_t first = 0; first < args.heads; first += together) {
+    const std::int64_t beyond = first + together;
     const std::int64_t last = beyond < args.heads ? beyond : args.heads;
     for (std::int64_t token = 0; token < args.tokens; ++token) visit(token, first, last);
   }
@@ -272,9 +277,14 @@ inline bool rotate_tokens_in_registers(const TileArgs& args) {
     if (args.pairs != kChunks * T::V::kLanes) {
       return rotate_tokens_in_registers<T, 2 * kChunks>(args);
     }
-    for_each_token(args, [&](std::int64_t token, std::int64_t first, std::int64_t last) {
-      rotate_heads<T, kChunks>(args, token, first, last);
-    });
+    const auto visit = [&](std::int64_t token, std::int64_t first, std::int64_t last) {
+      if (args.from_memory) {
+        rotate_heads<T, kChunks, true>(args, token, first, last);
+      } else {
+        rotate_heads<T, kChunks, false>(args, token, first, last);
+      }
+    };
+    for_each_token(args, visit);
     return true;
   }
 }

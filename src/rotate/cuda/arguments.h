@@ -165,4 +165,53 @@ struct VectorArgs {
   std::uint32_t head_index[2] = {};  ///< kRaggedHeads: which of the three indices counts groups
 };
 
+/// WarpArgs::facts: in the lowest bits the blocks of tensor 0 (token map), and above them:
+enum WarpFacts : std::uint32_t {
+  kWarpInt64 = 1u << 24,  ///< positions in memory; neither bit: none
+  kWarpInt32 = 1u << 25,
+  kWarpAddToken = 1u << 26,
+  kWarpHeadsInside =
+      1u << 27,             ///< the sweep passes over the heads of a token before the next token
+  kWarpBatches = 1u << 28,  ///< blockIdx.y is the batch row
+  kWarpProgrammatic = 1u << 29,
+};
+inline constexpr std::uint32_t kWarpMostBlocks = (1u << 24) - 1;
+
+/// Of the warp kernels. The first 48 bytes are what the loads of few tokens wait for: with them the
+/// line of constant memory ends. A launch costs more the more arguments there are, so that those of
+/// the sweep are apart.
+struct WarpArgs {
+  const char* in[2] = {};               ///< first channel of the window
+  const void* position_data = nullptr;  ///< without positions in memory: the start itself
+  const void* frequencies = nullptr;
+  std::int32_t in_token[2] = {};  ///< bytes
+  std::int32_t in_head = 0;       ///< bytes, of both tensors
+  std::uint32_t facts = 0;        ///< WarpFacts
+  char* out[2] = {};
+  std::int32_t out_token[2] = {};
+  std::int32_t out_head = 0;
+  float cos_amplitude32 = 1, sin_amplitude32 = 1;
+  double cos_amplitude = 1, sin_amplitude = 1;
+  unsigned long long* bad_rows = nullptr;
+};
+
+/// What the sweep knows of one tensor.
+struct WarpView {
+  std::uint32_t multiplier = 0x80000001u;  ///< of the division by inner
+  std::uint32_t shift = 31;
+  std::uint32_t inner = 1;                   ///< groups of heads, or tokens
+  std::uint32_t outer = 0;                   ///< the other of the two
+  std::int64_t in_batch = 0, out_batch = 0;  ///< bytes
+};
+
+struct WarpSweepArgs : WarpArgs {
+  std::uint32_t split = 0;  ///< blocks of tensor 0
+  WarpView view[2];
+  std::int32_t position_token = 0, position_batch = 0;  ///< elements of the position array
+  std::int32_t axis_stride = 0;
+  std::uint32_t axes = 1;
+  const std::uint8_t* axis = nullptr;
+  PositionArgs packed;  ///< Source::integer: packed sequences
+};
+
 }  // namespace ropewalk::cuda

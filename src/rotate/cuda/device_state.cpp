@@ -51,6 +51,7 @@ void load_kernels(int device) {
   for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
     const DtypeKernels kernels = kernels_of(dtype);
     for (const VectorKernel& kernel : kernels.vectors) load(kernel.function);
+    for (const WarpKernel& kernel : kernels.warps) load(kernel.function);
     for (const Kernel kernel :
          {kernels.narrow, kernels.narrow_table, kernels.narrow_table_double, kernels.copy}) {
       load(kernel);

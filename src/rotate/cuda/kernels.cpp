@@ -17,4 +17,11 @@ VectorFunction find_vector_kernel(Dtype dtype, Order read, Order write, const Ve
   return nullptr;
 }
 
+WarpFunction find_warp_kernel(Dtype dtype, Order order, const WarpShape& shape) {
+  for (const WarpKernel& kernel : kernels_of(dtype).warps) {
+    if (kernel.order == order && kernel.shape == shape) return kernel.function;
+  }
+  return nullptr;
+}
+
 }  // namespace ropewalk::cuda

@@ -18,8 +18,18 @@ struct VectorKernel {
   VectorFunction function;
 };
 
+/// A kernel that takes WarpArgs in the token map, WarpSweepArgs in the sweep.
+using WarpFunction = const void*;
+
+struct WarpKernel {
+  Order order;
+  WarpShape shape;
+  WarpFunction function;
+};
+
 struct DtypeKernels {
   std::span<const VectorKernel> vectors;
+  std::span<const WarpKernel> warps;
   Kernel narrow;
   Kernel narrow_table;
   Kernel narrow_table_double;  ///< computing in float64 (parity P4)
@@ -35,5 +45,7 @@ struct DtypeKernels {
 /// Null where no such kernel is compiled.
 [[nodiscard]] VectorFunction find_vector_kernel(Dtype dtype, Order read, Order write,
                                                 const VectorShape& shape);
+
+[[nodiscard]] WarpFunction find_warp_kernel(Dtype dtype, Order order, const WarpShape& shape);
 
 }  // namespace ropewalk::cuda

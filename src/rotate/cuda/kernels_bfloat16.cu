@@ -3,7 +3,8 @@
 namespace ropewalk::cuda {
 
 DtypeKernels bfloat16_kernels() {
-  return make_kernels<BFloat16, kShapes16Half, kShapes16Interleaved, kShapesMixed16>();
+  return make_kernels<BFloat16, kShapes16Half, kShapes16Interleaved, kShapesMixed16,
+                      kWarpShapes16>();
 }
 
 }  // namespace ropewalk::cuda

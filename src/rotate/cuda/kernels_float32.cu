@@ -3,7 +3,7 @@
 namespace ropewalk::cuda {
 
 DtypeKernels float32_kernels() {
-  return make_kernels<float, kShapes32, kShapes32, kShapesMixed32>();
+  return make_kernels<float, kShapes32, kShapes32, kShapesMixed32, kWarpShapes32>();
 }
 
 }  // namespace ropewalk::cuda

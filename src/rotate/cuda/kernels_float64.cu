@@ -3,7 +3,7 @@
 namespace ropewalk::cuda {
 
 DtypeKernels float64_kernels() {
-  return make_kernels<double, kShapes64, kShapes64, kShapesMixed64>();
+  return make_kernels<double, kShapes64, kShapes64, kShapesMixed64, kWarpShapes64>();
 }
 
 }  // namespace ropewalk::cuda

@@ -5,6 +5,7 @@
 #include "ropewalk/cuda.h"
 #include "rotate/cuda/device_state.h"
 #include "rotate/cuda/kernels.h"
+#include "rotate/cuda/nvtx_range.h"
 #include "rotate/cuda/policy_choice.h"
 #include "rotate/cuda/prepare.h"
 #include "rotate/observe.h"
@@ -32,8 +33,7 @@ Policy policy_of(const PreparedCall& call, const Options& options) {
   return forced;
 }
 
-template <class A>
-void launch(void (*kernel)(A), const Grid& grid, A& args, Stream stream, bool programmatic) {
+void launch(const void* kernel, const Grid& grid, void* args, Stream stream, bool programmatic) {
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(grid.blocks_x, grid.blocks_y, 1);
   config.blockDim = dim3(grid.threads_x, grid.threads_y, 1);
@@ -45,9 +45,8 @@ void launch(void (*kernel)(A), const Grid& grid, A& args, Stream stream, bool pr
     config.attrs = &attribute;
     config.numAttrs = 1;
   }
-  void* arguments[] = {&args};
-  check_cuda(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments),
-             "launch of the rotation");
+  void* arguments[] = {args};
+  check_cuda(cudaLaunchKernelExC(&config, kernel, arguments), "launch of the rotation");
 }
 
 void rotate_two(const DeviceState& state, const DevicePointers& pointers,
@@ -58,21 +57,33 @@ void rotate_two(const DeviceState& state, const DevicePointers& pointers,
   const bool programmatic = options.programmatic && state.compute_capability >= 90;
   call.facts.programmatic = programmatic;
   if (!call.plan->rotates() && call.facts.in_place) return;
-  const Policy policy = policy_of(call, options);
+  Policy policy = policy_of(call, options);
+  const NvtxRange range([&policy] { return "rotate " + to_string(policy); });
   if (is_observing()) [[unlikely]] {
     observe_call(state.plan, rotations, positions, options.direction,
                  {"cuda", state.device, to_string(policy), call.facts.table});
   }
+  if (policy.warp) {
+    WarpSweepArgs args;
+    if (const auto grid = fill_args(call, pointers, policy, programmatic, args)) {
+      launch(warp_kernel_for(call.facts, policy), *grid, &args, stream, programmatic);
+      return;
+    }
+    // A stride beyond 32 bits.
+    call.facts.heads_alike = false;
+    policy = choose_policy(call.facts);
+  }
   if (policy.vectors) {
     VectorArgs args;
     if (const auto grid = fill_args(call, pointers, policy, programmatic, args)) {
-      launch(vector_kernel_for(call.facts, policy), *grid, args, stream, programmatic);
+      launch(reinterpret_cast<const void*>(vector_kernel_for(call.facts, policy)), *grid, &args,
+             stream, programmatic);
       return;
     }
   }
   Args args;
   const Grid grid = fill_args(call, pointers, programmatic, args);
-  launch(narrow_kernel(call), grid, args, stream, programmatic);
+  launch(reinterpret_cast<const void*>(narrow_kernel(call)), grid, &args, stream, programmatic);
 }
 
 void run(const DeviceState& state, const DevicePointers& pointers,
@@ -153,6 +164,11 @@ std::string policy_for(const DevicePlan& plan, std::span<const Rotation> rotatio
 std::vector<std::string> policy_names() {
   std::vector<std::string> names{"narrow"};
   for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16}) {
+    for (const WarpKernel& kernel : kernels_of(dtype).warps) {
+      const WarpShape& s = kernel.shape;
+      std::string name = to_string({true, s.map, s.pairs, s.heads, s.threads, false, true});
+      if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    }
     for (const VectorKernel& kernel : kernels_of(dtype).vectors) {
       const VectorShape& s = kernel.shape;
       for (const int threads : {64, 128, 256}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <span>
 
 #include "base/check.h"
 #include "rotate/cuda/kernels.h"
@@ -10,6 +11,9 @@
 
 namespace ropewalk::cuda {
 namespace {
+
+constexpr std::int64_t kMostBlocksY = 65535;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 31;
 
 std::int64_t chunk_bytes(const Policy& policy, Order order, std::int64_t size) {
   const std::int64_t bytes = 2 * policy.pairs * size;
@@ -30,6 +34,24 @@ bool is_plain(const Call& call, const Policy& policy) {
          call.copied == 0 && call.block_pairs == call.pairs && call.read == call.write;
 }
 
+std::int64_t heads_of_warp(const Call& call, const Policy& policy) {
+  return 32 * policy.pairs / call.pairs * policy.heads;
+}
+
+WarpFunction warp_kernel_for(const Call& call, const Policy& policy) {
+  const bool takes = !call.table && !call.padding && !call.fractional && call.copied == 0 &&
+                     call.block_pairs == call.pairs && call.read == call.write &&
+                     call.channels_adjacent && !call.computes_double;
+  if (!policy.warp || !takes) return nullptr;
+  const Source source = call.several_axes ? Source::axes
+                        : call.packed     ? Source::integer
+                                          : Source::plain;
+  return find_warp_kernel(
+      call.dtype, call.read,
+      {source, policy.map, static_cast<int>(std::min<std::int64_t>(call.pairs, 1 << 20)),
+       policy.pairs, policy.heads, policy.threads});
+}
+
 VectorFunction vector_kernel_for(const Call& call, const Policy& policy) {
   const auto find = [&](Source source) {
     return find_vector_kernel(call.dtype, call.read, call.write, shape_with(policy, source));
@@ -47,6 +69,17 @@ VectorFunction vector_kernel_for(const Call& call, const Policy& policy) {
 
 bool is_possible(const Call& call, const Policy& policy) {
   if (!policy.vectors) return true;
+  if (policy.warp) {
+    const bool one_grid = policy.map == Map::sweep ? call.batches <= kMostBlocksY
+                                                   : call.batches == 1 && call.steps_by_one &&
+                                                         call.tokens <= kMostBlocksY;
+    // Whole warps; in the token map whole blocks.
+    const std::int64_t of_warp = heads_of_warp(call, policy);
+    const std::int64_t unit = policy.map == Map::tokens ? of_warp * policy.threads / 32 : of_warp;
+    const bool whole = unit > 0 && call.heads[0] % unit == 0 && call.heads[1] % unit == 0;
+    return one_grid && whole && call.heads_alike && call.alignment == 16 && call.rows < kMostRows &&
+           warp_kernel_for(call, policy) != nullptr;
+  }
   const auto size = static_cast<std::int64_t>(size_of(call.dtype));
   const bool mixed = call.read != call.write;
   if (!call.channels_adjacent || call.computes_double) return false;
@@ -65,8 +98,8 @@ bool is_possible(const Call& call, const Policy& policy) {
     if (!std::has_single_bit(static_cast<std::uint64_t>(lanes.rotating))) return false;
     if (policy.threads % 32 != 0) return false;
   }
-  if (policy.map == Map::tokens && call.tokens > 65535) return false;
-  if (call.rows >= (std::int64_t{1} << 31)) return false;
+  if (policy.map == Map::tokens && call.tokens > kMostBlocksY) return false;
+  if (call.rows >= kMostRows) return false;
   return vector_kernel_for(call, policy) != nullptr;
 }
 
@@ -98,6 +131,11 @@ Policy with_heads_that_fit(const Call& call, Policy policy) {
 }  // namespace
 
 Policy choose_policy(const Call& call) {
+  const WarpChoices warps = preferred_warps(call);
+  for (const Policy& policy :
+       std::span(warps.policy).first(static_cast<std::size_t>(warps.count))) {
+    if (is_possible(call, policy)) return policy;
+  }
   if (const Policy first = with_heads_that_fit(call, preferred_policy(call)); first.vectors) {
     return first;
   }
@@ -111,8 +149,9 @@ Policy choose_policy(const Call& call) {
 
 std::string to_string(const Policy& policy) {
   if (!policy.vectors) return "narrow";
-  return fmt::format("{}-{}x{}-{}{}", policy.map == Map::sweep ? "sweep" : "tokens", policy.pairs,
-                     policy.heads, policy.threads, policy.full_row ? "-row" : "");
+  return fmt::format("{}-{}x{}-{}{}{}", policy.map == Map::sweep ? "sweep" : "tokens", policy.pairs,
+                     policy.heads, policy.threads, policy.full_row ? "-row" : "",
+                     policy.warp ? "-warp" : "");
 }
 
 Policy policy_from_name(std::string_view name) {
@@ -140,6 +179,7 @@ Policy policy_from_name(std::string_view name) {
   const bool well_formed = number(policy.pairs) && take("x") && number(policy.heads) && take("-") &&
                            number(policy.threads);
   policy.full_row = well_formed && take("-row");
+  policy.warp = well_formed && !policy.full_row && take("-warp");
   require(well_formed && rest.empty() && policy.threads <= 512,
           "policy: expected \"narrow\" or a name like \"sweep-4x2-128\", got {}", name);
   return policy;

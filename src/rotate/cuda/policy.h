@@ -25,10 +25,11 @@ struct Policy {
   int heads = 1;          ///< of a thread; they share sines and cosines
   int threads = 128;      ///< of a block, at most
   bool full_row = false;  ///< 16 bytes of a row in one piece, the partner's by shuffle
+  bool warp = false;      ///< heads of a token share a warp and its angles (warp_kernel.h)
   [[nodiscard]] bool operator==(const Policy&) const = default;
 };
 
-/// "sweep 4x2 threads 64 full-row", "narrow".
+/// "sweep-4x2-64-row", "tokens-2x1-128-warp", "narrow".
 [[nodiscard]] std::string to_string(const Policy& policy);
 /// The inverse. Throws Error(invalid_argument).
 [[nodiscard]] Policy policy_from_name(std::string_view name);
@@ -44,7 +45,8 @@ struct Call {
   bool several_axes = false;  ///< given, one component each
   bool fractional = false;
   bool padding = false;
-  bool packed = false;  ///< cu_seqlens
+  bool packed = false;           ///< cu_seqlens
+  bool int32_positions = false;  ///< one component each
   bool in_place = false;
   bool programmatic = false;     ///< in a chain of programmatic launches
   bool partial = false;          ///< the window is not the whole head
@@ -59,10 +61,16 @@ struct Call {
   std::int64_t heads[2] = {1, 0};  ///< of each tensor
   std::int64_t bytes = 0;          ///< moved: read and written
   std::int64_t rows = 1;           ///< of the largest tensor
+  std::int64_t batches = 1;        ///< that cannot be counted as further tokens
+  bool steps_by_one = true;        ///< a token further, the next element of the position array
+  bool heads_alike = true;         ///< in both tensors, heads lie apart by the same strides
 };
 
 /// Whether Source::plain serves the call (shapes.h).
 [[nodiscard]] bool is_plain(const Call& call, const Policy& policy);
+
+/// Heads that a warp rotates; of a policy with `warp`.
+[[nodiscard]] std::int64_t heads_of_warp(const Call& call, const Policy& policy);
 
 /// Whether the kernels take the call at all with this policy.
 [[nodiscard]] bool is_possible(const Call& call, const Policy& policy);

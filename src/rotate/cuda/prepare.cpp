@@ -24,38 +24,6 @@ PositionArgs::Type type_of(Positions::Type type) {
   return PositionArgs::kNone;
 }
 
-PositionArgs position_args(const PreparedCall& call, const DevicePointers& device) {
-  const Positions& from = *call.positions;
-  PositionArgs p;
-  const bool has_data = from.kind == Positions::Kind::per_batch ||
-                        from.kind == Positions::Kind::per_token ||
-                        (from.kind == Positions::Kind::packed && from.data != nullptr);
-  if (has_data) {
-    p.data = from.data;
-    p.type = type_of(from.type);
-  }
-  p.by_token = from.kind == Positions::Kind::per_token ? 0 : 1;
-  p.start = from.kind == Positions::Kind::offset ? from.start : 0;
-  if (from.kind == Positions::Kind::packed) {
-    p.cu_seqlens = from.cu_seqlens;
-    p.cu_type = type_of(from.cu_type);
-    p.sequences = from.sequences;
-  }
-  if (device.table_rows > 0) {
-    p.low = 0;
-    p.limit = device.table_rows;
-  } else {
-    p.limit = call.facts.dtype == Dtype::float64 ? kPositionLimitFloat64 : kPositionLimit;
-    p.low = 1 - p.limit;
-  }
-  p.range = p.limit - p.low;
-  p.has_padding = from.padding.has_value() ? 1 : 0;
-  p.padding = from.padding.value_or(0);
-  p.axes = static_cast<std::int32_t>(from.axes);
-  p.axis_stride = from.axis_stride;
-  return p;
-}
-
 /// Orders of reading and writing: the inverse of "read interleaved, write half" swaps them.
 void set_orders(Call& facts, Pairing pairing, Direction direction) {
   switch (pairing) {
@@ -170,22 +138,6 @@ Grid vector_grid(const PreparedCall& call, const Policy& policy, VectorArgs& arg
   return grid;
 }
 
-AngleArgs angle_args(const PreparedCall& call, const DevicePointers& device) {
-  const RotaryPlan& plan = *call.plan;
-  AngleArgs angle = device.angle;
-  const double direction = call.direction == Direction::inverse ? -1.0 : 1.0;
-  angle.cos_amplitude = plan.amplitude();
-  angle.sin_amplitude = call.table ? direction : plan.amplitude() * (direction * plan.sign());
-  angle.cos_amplitude32 = static_cast<float>(angle.cos_amplitude);
-  angle.sin_amplitude32 = static_cast<float>(angle.sin_amplitude);
-  switch (plan.arithmetic()) {
-    case Arithmetic::exact: angle.step = kFused; break;
-    case Arithmetic::parity_p0: angle.step = kStepwise; break;
-    default: angle.step = kSeparate;
-  }
-  return angle;
-}
-
 /// q and k as one tensor with the heads of both, where they lie side by side in a packed buffer:
 /// one sweep through memory instead of two with gaps.
 bool join_heads(Rotation& q, const Rotation& k) {
@@ -214,7 +166,65 @@ bool same_strides(const std::array<RowDimension, 3>& dimensions) {
                              [](const RowDimension& d) { return d.size == 1 || d.in == d.out; });
 }
 
+bool have_same_head_strides(std::span<const Rotation> views) {
+  return views[0].in.stride[kHead] == views[1].in.stride[kHead] &&
+         views[0].out.stride[kHead] == views[1].out.stride[kHead];
+}
+
 }  // namespace
+
+PositionArgs position_args(const PreparedCall& call, const DevicePointers& device) {
+  const Positions& from = *call.positions;
+  PositionArgs p;
+  const bool has_data = from.kind == Positions::Kind::per_batch ||
+                        from.kind == Positions::Kind::per_token ||
+                        (from.kind == Positions::Kind::packed && from.data != nullptr);
+  if (has_data) {
+    p.data = from.data;
+    p.type = type_of(from.type);
+  }
+  p.by_token = from.kind == Positions::Kind::per_token ? 0 : 1;
+  p.start = from.kind == Positions::Kind::offset ? from.start : 0;
+  if (from.kind == Positions::Kind::packed) {
+    p.cu_seqlens = from.cu_seqlens;
+    p.cu_type = type_of(from.cu_type);
+    p.sequences = from.sequences;
+  }
+  if (device.table_rows > 0) {
+    p.low = 0;
+    p.limit = device.table_rows;
+  } else {
+    p.limit = call.facts.dtype == Dtype::float64 ? kPositionLimitFloat64 : kPositionLimit;
+    p.low = 1 - p.limit;
+  }
+  p.range = p.limit - p.low;
+  p.has_padding = from.padding.has_value() ? 1 : 0;
+  p.padding = from.padding.value_or(0);
+  p.axes = static_cast<std::int32_t>(from.axes);
+  p.axis_stride = from.axis_stride;
+  return p;
+}
+
+AngleArgs angle_args(const PreparedCall& call, const DevicePointers& device) {
+  const RotaryPlan& plan = *call.plan;
+  AngleArgs angle = device.angle;
+  const double direction = call.direction == Direction::inverse ? -1.0 : 1.0;
+  angle.cos_amplitude = plan.amplitude();
+  angle.sin_amplitude = call.table ? direction : plan.amplitude() * (direction * plan.sign());
+  angle.cos_amplitude32 = static_cast<float>(angle.cos_amplitude);
+  angle.sin_amplitude32 = static_cast<float>(angle.sin_amplitude);
+  switch (plan.arithmetic()) {
+    case Arithmetic::exact: angle.step = kFused; break;
+    case Arithmetic::parity_p0: angle.step = kStepwise; break;
+    default: angle.step = kSeparate;
+  }
+  return angle;
+}
+
+const void* frequencies_of(const PreparedCall& call, const DevicePointers& device) {
+  if (call.facts.dtype == Dtype::float64) return device.angle.precise;
+  return device.angle.fractions;
+}
 
 PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
                           std::span<const Rotation> rotations, const Positions& positions,
@@ -240,6 +250,8 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
   facts.general = facts.several_axes || facts.fractional;
   facts.padding = positions.padding.has_value();
   facts.packed = positions.kind == Positions::Kind::packed;
+  facts.int32_positions =
+      positions.kind == Positions::Kind::per_token && positions.type == Positions::Type::int32;
   facts.computes_double = device.table_is_double && facts.dtype != Dtype::float64;
   facts.pairs = plan.pairs();
   facts.block_pairs = plan.block_width() == 0 ? plan.pairs() : plan.block_width() / 2;
@@ -261,6 +273,11 @@ PreparedCall prepare_call(const RotaryPlan& plan, const DevicePointers& device,
                    static_cast<std::int64_t>(size_of(facts.dtype));
   }
   if (views.size() < 2) facts.heads[1] = 0;
+  const TokenDimension tokens = token_dimension(call);
+  facts.batches = tokens.batches;
+  facts.steps_by_one =
+      tokens.position == 1 || tokens.count == 1 || positions.kind == Positions::Kind::offset;
+  facts.heads_alike = facts.heads[0] == 1 || facts.heads[1] <= 1 || have_same_head_strides(views);
   facts.alignment = alignment_of(call);
   return call;
 }
@@ -324,9 +341,7 @@ std::optional<Grid> fill_args(const PreparedCall& call, const DevicePointers& de
   args.position = position_args(call, device);
   args.position_data = args.position.data;
   args.angle = angle_args(call, device);
-  args.frequencies = call.facts.dtype == Dtype::float64
-                         ? static_cast<const void*>(device.angle.precise)
-                         : static_cast<const void*>(device.angle.fractions);
+  args.frequencies = frequencies_of(call, device);
   args.bad_rows = device.bad_rows;
   fill_row(call, policy, args.row);
   args.lanes = args.row.lanes;

@@ -53,4 +53,25 @@ struct Grid {
                                             const Policy& policy, bool programmatic,
                                             VectorArgs& args);
 
+/// For a warp kernel; those of the token map take the first part alone. Nothing where a stride or
+/// count is too large.
+[[nodiscard]] std::optional<Grid> fill_args(const PreparedCall& call, const DevicePointers& device,
+                                            const Policy& policy, bool programmatic,
+                                            WarpSweepArgs& args);
+
+/// The tokens of all batch rows as one dimension where memory and positions allow it.
+struct TokenDimension {
+  std::size_t dimension = kToken;  ///< whose strides a step from token to token has
+  std::int64_t count = 1;
+  std::int64_t batches = 1;                       ///< left apart
+  std::int64_t position = 0, batch_position = 0;  ///< elements of the position array
+  bool adds_token = false;                        ///< the token number is part of the position
+};
+[[nodiscard]] TokenDimension token_dimension(const PreparedCall& call);
+
+/// What the ways to fill arguments share.
+[[nodiscard]] PositionArgs position_args(const PreparedCall& call, const DevicePointers& device);
+[[nodiscard]] AngleArgs angle_args(const PreparedCall& call, const DevicePointers& device);
+[[nodiscard]] const void* frequencies_of(const PreparedCall& call, const DevicePointers& device);
+
 }  // namespace ropewalk::cuda

@@ -8,10 +8,11 @@
 #include "rotate/cuda/angles_device.h"
 #include "rotate/cuda/arguments.h"
 #include "rotate/cuda/full_row.h"
+#include "rotate/cuda/index_device.h"
 #include "rotate/cuda/lanes.h"
 #include "rotate/cuda/policy.h"
 #include "rotate/cuda/programmatic.h"
-#include "rotate/pair.h"
+#include "rotate/cuda/rotate_chunks.h"
 
 namespace ropewalk::cuda {
 
@@ -83,11 +84,6 @@ struct Place {
   bool live;
 };
 
-__device__ __forceinline__ std::uint32_t quotient(std::uint32_t x, std::uint32_t multiplier,
-                                                  std::uint32_t shift) {
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(x) * multiplier) >> shift);
-}
-
 /// The token map: `g` counts groups of heads, `outer` tokens.
 __device__ __forceinline__ Place place_in_token(const VectorView& view, std::uint32_t g,
                                                 std::uint32_t outer, bool three) {
@@ -113,12 +109,6 @@ __device__ __forceinline__ Place place_in_sweep(const VectorView& view, std::uin
   return p;
 }
 
-/// sum + i · s in one instruction, for an index below 2^31 and a signed stride.
-__device__ __forceinline__ std::int64_t add_product(std::uint32_t i, std::int32_t stride,
-                                                    std::int64_t sum) {
-  asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(i), "r"(stride));
-  return sum;
-}
 __device__ __forceinline__ std::int64_t along(const Place& p, std::int32_t s0, std::int32_t s1,
                                               std::int64_t s2, bool three) {
   std::int64_t sum = add_product(p.i1, s1, add_product(p.i0, s0, 0));
@@ -142,43 +132,6 @@ inline constexpr int kMostThreads = T::kPairs == 1 ? 512 : 256;
 /// Named only where the compiler, left alone, takes so few registers that it spills.
 template <class T>
 inline constexpr int kLeastBlocks = T::kPairs * T::kHeads >= 16 ? 4 : 1;
-
-template <class T>
-__device__ __forceinline__ void rotate_chunks(std::uint32_t step, const Chunk<T::kReadBytes>* in,
-                                              const typename T::Compute* c,
-                                              const typename T::Compute* s,
-                                              Chunk<T::kWriteBytes>* out) {
-  using V = typename T::V;
-  using Real = typename V::Real;
-  constexpr int n = T::kPairs;
-  Real x[2 * n], y[2 * n];
-#pragma unroll
-  for (int i = 0; i < T::kReads; ++i) {
-    unpack<typename T::Storage>(in[i], x + i * (T::kReadBytes / T::kSize));
-  }
-#pragma unroll
-  for (int i = 0; i < n; ++i) {
-    const Real x0 = T::kRead == Order::half ? x[i] : x[2 * i];
-    const Real x1 = T::kRead == Order::half ? x[n + i] : x[2 * i + 1];
-    Real& y0 = T::kWrite == Order::half ? y[i] : y[2 * i];
-    Real& y1 = T::kWrite == Order::half ? y[n + i] : y[2 * i + 1];
-    if constexpr (T::kSource == Source::table) {
-      if (step == kSeparate) {
-        rotate_pair<Separate<V>>(x0, x1, c[i], s[i], y0, y1);
-        continue;
-      }
-      if (step == kStepwise) {
-        rotate_pair<Stepwise<V>>(x0, x1, c[i], s[i], y0, y1);
-        continue;
-      }
-    }
-    rotate_pair<Fused<V>>(x0, x1, c[i], s[i], y0, y1);
-  }
-#pragma unroll
-  for (int i = 0; i < T::kWrites; ++i) {
-    out[i] = pack<typename T::Storage, T::kWriteBytes>(y + i * (T::kWriteBytes / T::kSize));
-  }
-}
 
 /// What a thread knows once its loads are on their way.
 template <class T>
