@@ -32,7 +32,9 @@ class ModuleCase:
     def plan(self, arithmetic: str = "parity") -> Plan:
         """Ours, from the config alone."""
         return ropewalk.plan_from_config(
-            self.rotary.config, layer_type=self.layer_type, arithmetic=arithmetic,
+            self.rotary.config,
+            layer_type=self.layer_type,
+            arithmetic=arithmetic,
             part=self.rotary.part,
         )
 
@@ -53,7 +55,7 @@ class ModuleCase:
         if self.rotary.vision and plan.axes > 1:
             grid = torch.randint(0, GRID, (TOKENS, plan.axes), generator=generator)
             ours = grid.T.unsqueeze(1).contiguous()
-            if self.rule.unsqueeze == -2:  # a batch of one, which functions of (token, head) take too
+            if self.rule.unsqueeze == -2:  # with a batch of one, which all of these take
                 return grid, (1, TOKENS, HEADS), "bthd", ours
             return grid, (1, HEADS, TOKENS), "bhtd", ours
         shape = (BATCH, TOKENS) if plan.axes == 1 else (plan.axes, BATCH, TOKENS)
