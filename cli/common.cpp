@@ -166,6 +166,7 @@ void check_kernel(const std::string& name) {
 
 std::vector<std::string> layer_types_of(const RopeConfig& config) {
   std::vector<std::string> types;
+  types.reserve(config.by_layer_type.size());
   for (const auto& [type, parameters] : config.by_layer_type) types.push_back(type);
   return types;
 }

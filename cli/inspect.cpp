@@ -36,7 +36,9 @@ std::vector<LayerPlan> plans_of(const RopeConfig& config, const PlanArguments& a
     RotaryPlan plan = plan_from(config, options);
     const auto found = config.by_layer_type.find(type);
     std::optional<double> base;
-    if (found != config.by_layer_type.end() && found->second) base = found->second->base;
+    if (found != config.by_layer_type.end()) {
+      if (const auto& parameters = found->second) base = parameters->base;
+    }
     plans.push_back({type, base, std::move(plan)});
   }
   return plans;

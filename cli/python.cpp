@@ -13,8 +13,6 @@
 #include "cli/command.h"
 #include "cli/common.h"
 
-extern char** environ;
-
 namespace ropewalk::cli {
 namespace {
 

@@ -63,8 +63,8 @@ std::vector<Row> rows_of(const std::filesystem::path& path, bool on_cuda) {
   return rows;
 }
 
-measure::Case case_of(const Row& row, const Arguments& arguments) {
-  measure::Case c{*row.plan};
+measure::Case case_of(const Row& row, const RotaryPlan& plan, const Arguments& arguments) {
+  measure::Case c{plan};
   c.tokens = arguments.tokens;
   c.query_heads = std::max<std::int64_t>(1, row.config.query_heads);
   c.key_heads = row.config.key_heads;
@@ -80,11 +80,11 @@ measure::Case case_of(const Row& row, const Arguments& arguments) {
 }
 
 void work_on(Row& row, const Arguments& arguments, std::uint64_t seed) {
-  if (!row.ok() || !row.plan->rotates()) return;
+  if (!row.plan || !row.plan->rotates()) return;
   measure::TimingOptions timing;
   timing.seconds = arguments.seconds;
   try {
-    const measure::Case c = case_of(row, arguments);
+    const measure::Case c = case_of(row, *row.plan, arguments);
     row.measurement =
         row.on_cuda ? measure_on_cuda(c, seed, timing, false) : measure::measure(c, seed, timing);
     if (!row.measurement->comparison.pass()) row.error = row.measurement->comparison.detail;
@@ -113,8 +113,8 @@ Json json_of(const Row& row, const Arguments& arguments) {
     json["axes"] = row.plan->axes();
     json["fingerprint"] = row.plan->fingerprint();
   }
-  if (row.measurement) {
-    const measure::Case c = case_of(row, arguments);
+  if (row.plan && row.measurement) {
+    const measure::Case c = case_of(row, *row.plan, arguments);
     json["tokens"] = c.tokens;
     json["start"] = c.start;
     json["dtype"] = name_of(c.dtype);

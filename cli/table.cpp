@@ -35,6 +35,7 @@ std::string markdown_cell(const std::string& text) {
 
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
+  widths.reserve(columns_.size());
   for (const Column& column : columns_) widths.push_back(width_of(column.name));
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));

@@ -1,7 +1,7 @@
 // The operators' signatures, written once for the CPU and the CUDA library. Each supplies a type
 // `Kernels` with
-//   static void rotate(q, k, q_out, k_out, std::string_view plan, const RotateArguments&);
-//   static void rotate_known(q, k, q_out, k_out, std::int64_t number, start, positions);
+//   static void rotate(q, k, q_out, k_out, std::string_view plan, const RotateArguments&, Outputs);
+//   static void rotate_known(q, k, q_out, k_out, std::int64_t number, start, positions, Outputs);
 //   static std::int64_t bad_rows(int device, std::string_view plan, bool reset);
 // where q and q_out are the same object in place.
 #pragma once
@@ -18,6 +18,9 @@
 #include "tensor_argument.h"
 
 namespace ropewalk::torch_ops {
+
+/// Whether an operator allocated its outputs itself.
+enum class Outputs : std::uint8_t { given, fresh };
 
 /// A value in the form in which PyTorch takes it over.
 struct Boxed {
@@ -54,7 +57,8 @@ struct Operators {
     OptionalTensor k_out = empty_like(k);
     Kernels::rotate(
         q, k, q_out, k_out, plan.text(),
-        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse});
+        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse},
+        Outputs::fresh);
     return boxed(std::move(q_out), std::move(k_out));
   }
 
@@ -66,7 +70,8 @@ struct Operators {
                              bool inverse) {
     Kernels::rotate(
         q, k, q, k, plan.text(),
-        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse});
+        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse},
+        Outputs::given);
   }
 
   static void rotate_out(const TensorArgument& q, const OptionalTensor& k, const PlanArgument& plan,
@@ -77,7 +82,8 @@ struct Operators {
                          bool inverse, const TensorArgument& q_out, const OptionalTensor& k_out) {
     Kernels::rotate(
         q, k, q_out, k_out, plan.text(),
-        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse});
+        {token_dim, start, positions, starts, cu_seqlens, cos, sin, padding, fractional, inverse},
+        Outputs::given);
   }
 
   static std::int64_t number_of(const TensorArgument&, const PlanArgument& plan,
@@ -90,14 +96,14 @@ struct Operators {
                                    const OptionalTensor& positions) {
     TensorArgument q_out = q.empty_like();
     OptionalTensor k_out = empty_like(k);
-    Kernels::rotate_known(q, k, q_out, k_out, number, start, positions);
+    Kernels::rotate_known(q, k, q_out, k_out, number, start, positions, Outputs::fresh);
     return boxed(std::move(q_out), std::move(k_out));
   }
 
   static void rotate_known_inplace(const TensorArgument& q, const OptionalTensor& k,
                                    std::int64_t number, std::int64_t start,
                                    const OptionalTensor& positions) {
-    Kernels::rotate_known(q, k, q, k, number, start, positions);
+    Kernels::rotate_known(q, k, q, k, number, start, positions, Outputs::given);
   }
 
   static std::int64_t bad_rows(const TensorArgument& like, const PlanArgument& plan, bool reset) {

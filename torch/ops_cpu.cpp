@@ -22,15 +22,18 @@ const ParallelFor& parallel_for_of_torch() {
   return run;
 }
 
-RotateOptions options_of(Direction direction) {
-  return {
-      .direction = direction, .threads = 0, .parallel_for = &parallel_for_of_torch(), .kernel = {}};
+RotateOptions options_of(Direction direction, Outputs outputs) {
+  return {.direction = direction,
+          .threads = 0,
+          .parallel_for = &parallel_for_of_torch(),
+          .kernel = {},
+          .fresh_outputs = outputs == Outputs::fresh};
 }
 
 struct CpuKernels {
   static void rotate(const TensorArgument& q, const OptionalTensor& k, const TensorArgument& q_out,
                      const OptionalTensor& k_out, std::string_view text,
-                     const RotateArguments& arguments) {
+                     const RotateArguments& arguments, Outputs outputs) {
     if (arguments.cos.has_value() != arguments.sin.has_value()) {
       throw Error(ErrorCode::invalid_argument, "cos, sin: expected both or neither");
     }
@@ -39,7 +42,7 @@ struct CpuKernels {
     const ConstTensorView& view = tensors.rotations[0].in;
     const Positions positions = positions_of(arguments, q, view);
     const RotateOptions options =
-        options_of(arguments.inverse ? Direction::inverse : Direction::forward);
+        options_of(arguments.inverse ? Direction::inverse : Direction::forward, outputs);
     if (!arguments.cos.has_value()) {
       ropewalk::rotate(plan, tensors.views(), positions, options);
     } else if (view.elements() > 0 || tensors.rotations[1].in.elements() > 0) {
@@ -51,12 +54,12 @@ struct CpuKernels {
   static void rotate_known(const TensorArgument& q, const OptionalTensor& k,
                            const TensorArgument& q_out, const OptionalTensor& k_out,
                            std::int64_t number, std::int64_t start,
-                           const OptionalTensor& positions) {
+                           const OptionalTensor& positions, Outputs outputs) {
     const KnownCall& call = known_calls().at(number);
     const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, call.token_dim, call.plan);
     ropewalk::rotate(call.plan, tensors.views(),
                      positions_of(start, positions, q, tensors.rotations[0].in),
-                     options_of(call.direction));
+                     options_of(call.direction, outputs));
   }
 
   /// A bad position raises on the CPU.

@@ -124,7 +124,7 @@ cuda::Options options_of(Direction direction) {
 struct CudaKernels {
   static void rotate(const TensorArgument& q, const OptionalTensor& k, const TensorArgument& q_out,
                      const OptionalTensor& k_out, std::string_view text,
-                     const RotateArguments& arguments) {
+                     const RotateArguments& arguments, Outputs) {
     if (arguments.cos.has_value() != arguments.sin.has_value()) {
       throw Error(ErrorCode::invalid_argument, "cos, sin: expected both or neither");
     }
@@ -148,7 +148,7 @@ struct CudaKernels {
   static void rotate_known(const TensorArgument& q, const OptionalTensor& k,
                            const TensorArgument& q_out, const OptionalTensor& k_out,
                            std::int64_t number, std::int64_t start,
-                           const OptionalTensor& positions) {
+                           const OptionalTensor& positions, Outputs) {
     const KnownCall& call = known_calls().at(number);
     const int device = device_of(q);
     const cuda::Stream stream = current_stream(device);

@@ -61,6 +61,7 @@ std::string_view name_of(Layout layout) noexcept {
 
 std::vector<std::vector<std::byte>> Placement::snapshot() const {
   std::vector<std::vector<std::byte>> result;
+  result.reserve(buffers.size());
   for (const HostBuffer& buffer : buffers) result.push_back(buffer.snapshot());
   return result;
 }

@@ -130,8 +130,9 @@ std::uint64_t encode(Dtype dtype, Quad value) noexcept {
   }
   const auto significand =
       static_cast<std::uint64_t>(scale_by_power(size, fraction_bits - exponent));
-  const auto biased = static_cast<std::uint64_t>(exponent + format.max_exponent);
-  return sign | (biased << fraction_bits) | (significand - (std::uint64_t{1} << fraction_bits));
+  const int biased = exponent + format.max_exponent;
+  return sign | (static_cast<std::uint64_t>(biased) << fraction_bits) |
+         (significand - (std::uint64_t{1} << fraction_bits));
 }
 
 std::uint64_t canonical_bits(Dtype dtype, std::uint64_t bits) noexcept {

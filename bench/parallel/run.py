@@ -1,5 +1,6 @@
 """Checks and times rotation over several processes: heads split (tensor parallelism), tokens split
-(context parallelism), a CUDA graph with its collectives, a rank that dies.
+(context parallelism), a CUDA graph with its collectives, a rank that dies
+and a long context that goes on from its last finished chunk.
 
     python bench/parallel/run.py --backend gloo --world 2            # CPU, what the tests run
     python bench/parallel/run.py --backend nccl                      # 1, 2, 4, 8 … GPUs: all there are
@@ -28,12 +29,14 @@ import torch.multiprocessing as mp
 sys.path.insert(0, str(Path(__file__).parent))
 
 from checks import run_checks
-from failure import step_until_killed
+from failure import prefill_in_chunks
 from setting import start_rank
 from timing import run_timings
 
 
-def worker(rank: int, world: int, options: argparse.Namespace, what: str, folder: str) -> None:
+def worker(
+    rank: int, world: int, options: argparse.Namespace, what: str, folder: str, job: tuple = ()
+) -> None:
     result = Path(folder) / f"{what}-{rank}.json"
     try:
         place = start_rank(
@@ -45,7 +48,7 @@ def worker(rank: int, world: int, options: argparse.Namespace, what: str, folder
         elif what == "timings":
             answer = run_timings(place, options.tokens)
         else:
-            answer = step_until_killed(place)
+            answer = prefill_in_chunks(place, *job)
     except Exception:  # noqa: BLE001 - whatever it is, the parent reports it
         answer = {"error": traceback.format_exc()}
     result.write_text(json.dumps(answer))
@@ -55,13 +58,15 @@ def worker(rank: int, world: int, options: argparse.Namespace, what: str, folder
         torch.distributed.destroy_process_group()
 
 
-def launch(world: int, options: argparse.Namespace, what: str) -> list:
+def launch(world: int, options: argparse.Namespace, what: str, *job) -> list:
     """Starts the ranks, waits, and returns what each wrote; None for a rank that died."""
     # A forked CUDA context does not work; a fork saves the CPU runs the import of torch.
     context = mp.get_context("spawn" if options.backend == "nccl" else "fork")
     with tempfile.TemporaryDirectory() as folder:
         ranks = [
-            context.Process(target=worker, args=(rank, world, options, what, folder), daemon=True)
+            context.Process(
+                target=worker, args=(rank, world, options, what, folder, job), daemon=True
+            )
             for rank in range(world)
         ]
         for process in ranks:
@@ -89,13 +94,26 @@ def checks_and_timings(world: int, options: argparse.Namespace) -> dict:
         passed = not broken and all(item.get("passed", True) for item in answers[0])
         result[f"{what}_passed"] = passed
     if "failure" in options.what and world > 1:
-        *others, killed = launch(world, options, "failure")
-        ends = [o is not None and o["error"] is not None for o in others]
-        within = [bool(o) and o.get("seconds_until_error", 1e9) <= options.timeout + 5
-                  for o in others]  # fmt: skip
-        result["failure"] = {"killed_rank": world - 1, "others": others}
-        result["failure_passed"] = killed is None and all(ends) and all(within)
+        result["failure"], result["failure_passed"] = failure_and_resumption(world, options)
     return result
+
+
+def failure_and_resumption(world: int, options: argparse.Namespace) -> tuple[dict, bool]:
+    """A prefill whose last rank is killed, the same one again, and one that nothing interrupts."""
+    with tempfile.TemporaryDirectory() as folder:
+        *others, killed = launch(world, options, "failure", f"{folder}/killed", True)
+        resumed = launch(world, options, "failure", f"{folder}/killed", False)
+        whole = launch(world, options, "failure", f"{folder}/whole", False)
+    ends = [bool(o) and o["error"] is not None for o in others]
+    within = [bool(o) and o.get("seconds_until_error", 1e9) <= options.timeout + 5 for o in others]
+    finished = [bool(a) and a["error"] is None for a in (*resumed, *whole)]
+    same = all(finished) and len({a["logits_sha256"] for a in (*resumed, *whole)}) == 1
+    report = {
+        "killed_rank": world - 1, "others": others, "resumed": resumed, "uninterrupted": whole,
+        "same_logits_bits": same,
+    }  # fmt: skip
+    goes_on = same and all(a["resumed_at"] == resumed[0]["resumed_at"] > 0 for a in resumed)
+    return report, killed is None and all(ends) and all(within) and goes_on
 
 
 def machine(options: argparse.Namespace) -> dict:

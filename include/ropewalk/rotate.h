@@ -102,6 +102,10 @@ struct RotateOptions {
   const ParallelFor* parallel_for = nullptr;
   /// Name of a CPU kernel from cpu_kernels(); empty: the best this machine supports.
   std::string_view kernel;
+  /// Outputs are memory that the system has not given out yet, as a large new allocation is. It
+  /// zeroes each page through the cache at the first write, where streaming stores only cost more.
+  /// A matter of speed: the bits do not depend on it.
+  bool fresh_outputs = false;
 };
 
 /// Rotates every view of `rotations` (any subset of q and k; head counts and strides differ

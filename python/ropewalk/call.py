@@ -78,6 +78,14 @@ def table_gradients(
         dsin = dsin + (g1 * x0 - g0 * x1).sum(call.head_axis)
     if call.inverse:
         dsin = -dsin
+    if (
+        dcos.dim() == 3
+        and call.starts is None
+        and (call.positions is None or call.positions.dim() == 1)
+    ):
+        # Batch rows read the same table rows. Summed here, no two of them meet in index_add, which on
+        # a GPU would add them in any order.
+        dcos, dsin = dcos.sum(0), dsin.sum(0)
     rows, used = _table_rows(call, dcos)
     return tuple(
         _scatter(values.reshape(rows.numel(), -1), rows.reshape(-1), used, table, plan)

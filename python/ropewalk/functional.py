@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 import torch
 from torch import Tensor
+from typing_extensions import Unpack
 
 from . import autograd, known
 from .call import TOKEN_DIM, Call
@@ -12,6 +15,18 @@ from .fallback import rotate_reference
 from .ops import LOAD_PROBLEM, SERVES_CPU, SERVES_CUDA
 from .parity import with_parity_table
 from .plans import Plan
+
+
+class RotateOptions(TypedDict, total=False):
+    """The arguments of :func:`rotate` that few calls have: each that a function lists by itself
+    costs every call of it time."""
+
+    cu_seqlens: Tensor | None
+    cos: Tensor | None
+    sin: Tensor | None
+    inverse: bool
+    padding: int | None
+    fractional: bool
 
 
 def make_call(
@@ -89,15 +104,10 @@ def rotate(
     plan: Plan,
     positions: Tensor | None = None,
     offset: int | Tensor = 0,
-    cu_seqlens: Tensor | None = None,
-    cos: Tensor | None = None,
-    sin: Tensor | None = None,
     layout: str = "bhtd",
-    inverse: bool = False,
-    padding: int | None = None,
-    fractional: bool = False,
     out: tuple[Tensor, Tensor] | Tensor | None = None,
     fallback: str | None = None,
+    **options: Unpack[RotateOptions],
 ):
     """Rotates q, and k where given, by ``plan``; returns q, or (q, k).
 
@@ -121,17 +131,30 @@ def rotate(
     |position| < 2^36 (2^53 for float64 data), or within the table. Outside: RuntimeError on the CPU
     before anything is written; on CUDA the row becomes NaN and is counted (:func:`bad_rows`).
     """
-    if (
-        cu_seqlens is None
-        and cos is None
-        and sin is None
-        and padding is None
-        and out is None
-        and not (inverse or fractional)
-    ):
+    if not options and out is None:
         result = known.rotate(q, k, plan, layout, offset, positions)
         if result is not None:
             return result
+    return _rotate(q, k, plan, positions, offset, layout, out, fallback, **options)
+
+
+def _rotate(
+    q: Tensor,
+    k: Tensor | None,
+    plan: Plan,
+    positions: Tensor | None,
+    offset: int | Tensor,
+    layout: str,
+    out: tuple[Tensor, Tensor] | Tensor | None,
+    fallback: str | None,
+    *,
+    cu_seqlens: Tensor | None = None,
+    cos: Tensor | None = None,
+    sin: Tensor | None = None,
+    inverse: bool = False,
+    padding: int | None = None,
+    fractional: bool = False,
+):
     call = make_call(
         plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
     )
@@ -168,26 +191,34 @@ def rotate_(
     plan: Plan,
     positions: Tensor | None = None,
     offset: int | Tensor = 0,
+    layout: str = "bhtd",
+    fallback: str | None = None,
+    **options: Unpack[RotateOptions],
+):
+    """:func:`rotate` in place; returns q, or (q, k). A leaf that requires grad is refused."""
+    if not options:
+        result = known.rotate(q, k, plan, layout, offset, positions, True)
+        if result is not None:
+            return result
+    return _rotate_inplace(q, k, plan, positions, offset, layout, fallback, **options)
+
+
+def _rotate_inplace(
+    q: Tensor,
+    k: Tensor | None,
+    plan: Plan,
+    positions: Tensor | None,
+    offset: int | Tensor,
+    layout: str,
+    fallback: str | None,
+    *,
     cu_seqlens: Tensor | None = None,
     cos: Tensor | None = None,
     sin: Tensor | None = None,
-    layout: str = "bhtd",
     inverse: bool = False,
     padding: int | None = None,
     fractional: bool = False,
-    fallback: str | None = None,
 ):
-    """:func:`rotate` in place; returns q, or (q, k). A leaf that requires grad is refused."""
-    if (
-        cu_seqlens is None
-        and cos is None
-        and sin is None
-        and padding is None
-        and not (inverse or fractional)
-    ):
-        result = known.rotate_inplace(q, k, plan, layout, offset, positions)
-        if result is not None:
-            return result
     call = make_call(
         plan, q, positions, offset, cu_seqlens, cos, sin, layout, padding, fractional, inverse
     )

@@ -50,42 +50,33 @@ def learn(plan: Plan, q: Tensor, layout: str) -> None:
         numbers[layout] = torch.ops.ropewalk._number_of(q, plan.text, TOKEN_DIM[layout], False)
 
 
-def _number(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int) -> int | None:
-    """The number of the plan for this call; none where the call must go the general way."""
+def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions,
+           inplace: bool = False):  # fmt: skip
+    """q, or (q, k), rotated; None where the call must go the general way, as it must in place where
+    there is something to derive."""
+    # One function, as every call of another is a twentieth of the time there is.
     if (
         _is_dynamo_compiling()
-        or start.__class__ is not int
-        or q.__class__ not in _PLAIN
-        or (k is not None and k.__class__ not in _PLAIN)
+        or type(start) is not int
+        or type(q) not in _PLAIN
+        or (k is not None and type(k) not in _PLAIN)
         or _dispatch_modes()
         or _transforms_active()
         or forward_ad._current_level >= 0
     ):
         return None
     numbers = plan.numbers_cuda if q.is_cuda else plan.numbers_cpu if q.is_cpu else _NO_NUMBERS
-    return numbers.get(layout)
-
-
-def _is_derived(q: Tensor, k: Tensor | None) -> bool:
-    return (q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled()
-
-
-def rotate(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
-    """q, or (q, k), rotated; None where the call must go the general way."""
-    number = _number(q, k, plan, layout, start)
+    number = numbers.get(layout)
     if not number:
         return None
-    if _is_derived(q, k):
-        result = _apply(q, k, number, start, positions, plan.text, layout)
-    else:
-        result = _op(q, k, number, start, positions)
-    return result[0] if k is None else result
-
-
-def rotate_inplace(q: Tensor, k: Tensor | None, plan: Plan, layout: str, start: int, positions):
-    """The same in place. None also where there is something to derive."""
-    number = _number(q, k, plan, layout, start)
-    if not number or _is_derived(q, k):
+    derived = (q.requires_grad or (k is not None and k.requires_grad)) and _is_grad_enabled()
+    if not inplace:
+        if derived:
+            result = _apply(q, k, number, start, positions, plan.text, layout)
+        else:
+            result = _op(q, k, number, start, positions)
+        return result[0] if k is None else result
+    if derived:
         return None
     _op_inplace(q, k, number, start, positions)
     both = (q,) if k is None else (q, k)

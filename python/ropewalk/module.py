@@ -97,8 +97,7 @@ class RotaryEmbedding(nn.Module):
     ):
         """q, or (q, k), rotated: see :func:`ropewalk.rotate` for the arguments."""
         if cu_seqlens is None and padding is None and layout is None and not fractional:
-            lean = known.rotate_inplace if inplace else known.rotate
-            result = lean(q, k, self.plan, self.layout, offset, positions)
+            result = known.rotate(q, k, self.plan, self.layout, offset, positions, inplace)
             if result is not None:
                 return result
         return (rotate_ if inplace else rotate)(

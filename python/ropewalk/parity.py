@@ -28,6 +28,8 @@ def with_parity_table(q: Tensor, call: Call) -> Call:
     plan = plan_of(call.plan)
     if plan.arithmetic == "exact" or call.cos is not None or not plan.rotates:
         return call
+    if is_spread := hasattr(q, "device_mesh"):  # a DTensor
+        call = _of_all_ranks(call)
     batch = q.size(0) if q.dim() == 4 else 1
     positions = token_positions(call, batch, q.size(call.token_dim), q.device)
     with torch.autocast(q.device.type, enabled=False), torch.no_grad():
@@ -36,10 +38,27 @@ def with_parity_table(q: Tensor, call: Call) -> Call:
     if call.padding is not None:
         pads = positions == call.padding
         rows = torch.where(pads.all(0) if pads.dim() == 3 else pads, -1, rows)
+    cos, sin = cos.flatten(0, -2), sin.flatten(0, -2)
+    if is_spread:
+        rows, cos, sin = (_on_every_rank(t, q.device_mesh) for t in (rows, cos, sin))
     return Call(
-        _single_axis(call.plan), positions=rows, cos=cos.flatten(0, -2), sin=sin.flatten(0, -2),
+        _single_axis(call.plan), positions=rows, cos=cos, sin=sin,
         token_dim=call.token_dim, padding=None if call.padding is None else -1, inverse=call.inverse,
     )  # fmt: skip
+
+
+# Rows of the table are numbers of the whole sequence, and to form a row costs less than to send it:
+# every rank makes all of them, and DTensor's rule takes from `rows` those of a rank's own tokens.
+
+
+def _of_all_ranks(call: Call) -> Call:
+    return Call(*(t.full_tensor() if hasattr(t, "full_tensor") else t for t in call))
+
+
+def _on_every_rank(tensor: Tensor, mesh) -> Tensor:
+    from torch.distributed.tensor import DTensor, Replicate
+
+    return DTensor.from_local(tensor, mesh, [Replicate()] * mesh.ndim, run_check=False)
 
 
 def _recipe(plan: Plan, positions: Tensor, dtype: torch.dtype, device: torch.device):

@@ -100,6 +100,13 @@ def rotate_piece(piece: _Piece, plan: Plan, device: torch.device, inverse: bool)
     host.copy_(x)
 
 
+def load_plan(plan: Plan, device: torch.device) -> None:
+    """Brings the plan and the kernels to a device while it has memory: without them no piece is small
+    enough."""
+    nothing = torch.empty(1, 0, 1, plan.head_dim, device=device)
+    rotate_(nothing, plan=plan, layout="bthd")
+
+
 def stream_rotate(
     plan: Plan,
     input: str | os.PathLike,
@@ -147,6 +154,8 @@ def stream_rotate(
         "resume": resume, "table_file": os.fspath(table_file or ""), "threads": threads,
         "kernel": kernel,
     }  # fmt: skip
+    if device.type != "cpu":
+        load_plan(plan, device)
     raised: list[BaseException] = []
 
     def guarded(body: Callable[[], None]) -> int:

@@ -213,7 +213,7 @@ class Run {
   /// Streaming stores pay where the output passes through no cache anyway, and need aligned rows.
   [[nodiscard]] Store store_for(const Rotation& rotation, bool in_place) const {
     if (in_place || step_ != Step::fused) return Store::cached;
-    if (!beyond_last_cache_) return Store::cached;
+    if (!beyond_last_cache_ || options_.fresh_outputs) return Store::cached;
     const TensorView& out = rotation.out;
     const auto size = static_cast<std::int64_t>(size_of(call_.dtype));
     if (out.stride[kChannel] != 1) return Store::cached;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import random
@@ -106,6 +107,28 @@ def test_short_memory_halves_the_chunk_and_says_so(cli, config, tmp_path):
     assert "memory is short; going on with pieces of 67108864 bytes" in result.stderr
     assert json.loads(result.stdout)["chunk_bytes"] < memory
     assert target.read_bytes() == once.read_bytes()
+
+
+def test_a_gpu_whose_memory_is_taken_halves_the_chunk_and_says_so(cli, config, tmp_path):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    source, once, target = (tmp_path / f"{name}.safetensors" for name in ("in", "once", "out"))
+    left = 2 << 30  # of which the command's own context takes some hundred MB
+    row = np.random.default_rng().standard_normal((1, 1, 64, HEAD_DIM), dtype=np.float32)
+    save_file({"q": np.broadcast_to(row, (1, left // row.nbytes, 64, HEAD_DIM)).copy()}, source)
+    common = ["rotate", config, "--input", source, "--chunk", "2GiB"]
+    assert cli(*common, "--output", once).returncode == 0
+    torch.cuda.empty_cache()
+    taken = torch.empty(torch.cuda.mem_get_info()[0] - left, dtype=torch.uint8, device="cuda")
+    result = cli(*common, "--output", target, "--device", "cuda", "--json")
+    del taken
+    if "this build has no CUDA kernels" in result.stderr:
+        pytest.skip(result.stderr)
+    assert result.returncode == 0, result.stderr
+    assert f"memory is short; going on with pieces of {left // 2} bytes" in result.stderr
+    assert json.loads(result.stdout)["chunk_bytes"] < left
+    assert filecmp.cmp(target, once, shallow=False)
 
 
 def test_an_input_that_changed_is_another_job(cli, job):

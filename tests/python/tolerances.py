@@ -1,20 +1,10 @@
-"""Reader of verify/tolerance.h, the one place that states how far a result may be from the truth."""
+"""The bounds of verify/tolerance.h, through its one reader."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from ropewalk.bench.tolerances import constant
 
-HEADER = Path(__file__).resolve().parents[2] / "verify" / "tolerance.h"
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-
-
-def constant(name: str) -> float:
-    """The value of `inline constexpr double NAME`."""
-    found = re.search(rf"constexpr double {name} = ([0-9.e+-]+);", HEADER.read_text("utf-8"))
-    if found is None:
-        raise KeyError(f"{HEADER.name} has no constant {name}")
-    return float(found.group(1))
 
 
 def trig_error(dtype: str) -> float:

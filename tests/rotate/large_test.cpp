@@ -104,6 +104,13 @@ TEST(Large, OutputsBeyondTheLastCacheHaveTheSameBits) {
     const Comparison found = judge(plan, row, image, Positions::from_offset(7 + t));
     EXPECT_TRUE(found.pass()) << t << ": " << found.detail;
   }
+  const HostTensor fresh(Dtype::bfloat16, in.view().size);  // out of place, through the cache
+  std::ranges::fill(fresh.buffer().bytes(), std::byte{0xff});
+  const Rotation rotations[] = {{in.view(), fresh.view()}};
+  RotateOptions options;
+  options.fresh_outputs = true;
+  rotate(plan, rotations, Positions::from_offset(7), options);
+  EXPECT_TRUE(std::ranges::equal(fresh.buffer().bytes(), out.buffer().bytes()));
   rotate_one(plan, in.view(), Positions::from_offset(7));  // in place: through the cache
   EXPECT_TRUE(std::ranges::equal(in.buffer().bytes(), out.buffer().bytes()));
 }

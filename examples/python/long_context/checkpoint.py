@@ -2,7 +2,8 @@
 one before, so that saving costs the same however long the context is.
 
 A segment is written under a temporary name, synchronised, and renamed, and carries what it belongs
-to: the job (model, tokens, plan fingerprint), its first and last position, and a SHA-256 of its data.
+to (the job: model and tokens; the plan's fingerprint), its first and last position, and a SHA-256 of its
+data.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import torch
 from model import Cache
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+
+#: What a cache belongs to: names and values that a segment carries.
+Job = dict[str, str]
 
 
 class CheckpointError(RuntimeError):
@@ -29,7 +33,7 @@ def digest_of(tensors: dict[str, torch.Tensor]) -> str:
     return digest.hexdigest()
 
 
-def save_segment(folder: Path, cache: Cache, begin: int, end: int, job: str) -> int:
+def save_segment(folder: Path, cache: Cache, begin: int, end: int, job: Job) -> int:
     """Returns the bytes written."""
     part = {
         "keys": cache.keys[:, :, begin:end].cpu().contiguous(),
@@ -38,7 +42,7 @@ def save_segment(folder: Path, cache: Cache, begin: int, end: int, job: str) -> 
     path = folder / f"tokens-{begin:012d}.safetensors"
     temporary = path.with_suffix(".tmp")
     metadata = {
-        "job": job, "begin": str(begin), "end": str(end), "sha256": digest_of(part),
+        **job, "begin": str(begin), "end": str(end), "sha256": digest_of(part),
     }  # fmt: skip
     save_file(part, temporary, metadata)
     for name in (temporary, folder):
@@ -50,7 +54,7 @@ def save_segment(folder: Path, cache: Cache, begin: int, end: int, job: str) -> 
     return path.stat().st_size
 
 
-def load_segments(folder: Path, cache: Cache, job: str) -> int:
+def load_segments(folder: Path, cache: Cache, job: Job) -> int:
     """Fills the cache from the segments that follow each other from token 0; returns where they
     end. CheckpointError for one that is not what it says, or not of this job."""
     while (path := folder / f"tokens-{cache.tokens:012d}.safetensors").exists():
@@ -60,8 +64,9 @@ def load_segments(folder: Path, cache: Cache, job: str) -> int:
                 part = {name: file.get_tensor(name) for name in ("keys", "values")}
         except (SafetensorError, KeyError, OSError) as error:
             raise CheckpointError(f"{path}: not a segment: {error}") from None
-        if metadata.get("job") != job:
-            raise CheckpointError(f"{path}: belongs to another job (model, tokens or plan)")
+        for name, value in job.items():
+            if metadata.get(name) != value:
+                raise CheckpointError(f"{path}: belongs to another {name}")
         begin, end = int(metadata["begin"]), int(metadata["end"])
         if begin != cache.tokens or digest_of(part) != metadata["sha256"]:
             raise CheckpointError(f"{path}: its data does not match its checksum")

@@ -42,11 +42,16 @@ class Cache:
 
 
 class Llama(nn.Module):
-    def __init__(self, config: dict, weights: dict[str, Tensor]) -> None:
+    """``plan``: how q and k are rotated; None: as ``config`` says."""
+
+    def __init__(
+        self, config: dict, weights: dict[str, Tensor], plan: ropewalk.Plan | None = None
+    ) -> None:
         super().__init__()
         self.config = config
         self.weights = weights
-        self.rotary = ropewalk.RotaryEmbedding.from_config(config, layout="bhtd")
+        plan = plan or ropewalk.plan_from_config(config)
+        self.rotary = ropewalk.RotaryEmbedding.from_plan(plan, layout="bhtd")
         self.heads, self.kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
         self.head_dim = self.rotary.plan.head_dim
         self.layers, self.eps = config["num_hidden_layers"], config["rms_norm_eps"]
@@ -90,10 +95,15 @@ class Llama(nn.Module):
             attn_mask=causal_lower_right(end - begin, end) if begin else None,
             is_causal=begin == 0, enable_gqa=True,
         )  # fmt: skip
-        x = x + linear(attended[0].transpose(0, 1).flatten(1), w["self_attn.o_proj"])
+        attended = attended[0].transpose(0, 1).flatten(1)
+        x = x + self.summed(linear(attended, w["self_attn.o_proj"]))
         h = rms_norm(x, x.shape[-1:], w["post_attention_layernorm"], self.eps)
         gate = silu(linear(h, w["mlp.gate_proj"]))
-        return x + linear(gate * linear(h, w["mlp.up_proj"]), w["mlp.down_proj"])
+        return x + self.summed(linear(gate * linear(h, w["mlp.up_proj"]), w["mlp.down_proj"]))
+
+    def summed(self, part: Tensor) -> Tensor:
+        """What the model adds: the sum over all who hold a part of the weights; here one holds all."""
+        return part
 
 
 def random_model(config: dict, device: str, dtype: torch.dtype, seed: int = 0) -> Llama:

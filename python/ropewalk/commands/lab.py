@@ -1,4 +1,4 @@
-"""``ropewalk lab``: experiments on this machine's GPU."""
+"""``ropewalk lab``: experiments on this machine's GPU; l2-illusion also on its CPU."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import importlib.util
 import json
 import sys
 
+#: Its cache shows the illusion on a CPU too.
+ON_CPU = ("l2-illusion",)
 LABS = {
     "l2-illusion": "how a benchmark shows more bandwidth than the memory has",
     "waves": "time against the number of blocks: the steps between waves",
@@ -16,7 +18,7 @@ LABS = {
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser("ropewalk lab", description="Experiments on this machine's GPU.")
+    p = argparse.ArgumentParser("ropewalk lab", description="Experiments on this machine.")
     kinds = p.add_subparsers(dest="lab", required=True, metavar="LAB")
     for name, text in LABS.items():
         added = kinds.add_parser(name, help=text, description=text)
@@ -37,7 +39,8 @@ def main(words: list[str]) -> int:
     import torch
 
     problem = None
-    if not torch.cuda.is_available():
+    on_gpu = torch.cuda.is_available()
+    if not on_gpu and arguments.lab not in ON_CPU:
         problem = "needs a CUDA device, and PyTorch finds none here"
     elif arguments.lab == "waves" and importlib.util.find_spec("triton") is None:
         problem = "needs triton, which is not installed"
@@ -45,7 +48,7 @@ def main(words: list[str]) -> int:
         print(f"ropewalk: lab: {arguments.lab} {problem}", file=sys.stderr)
         return 2
     module = importlib.import_module(f"ropewalk.labs.{arguments.lab.replace('-', '_')}")
-    device = torch.device("cuda")
+    device = torch.device("cuda" if on_gpu else "cpu")
     result = module.run(device)
     if arguments.json:
         from ..bench.machine import facts

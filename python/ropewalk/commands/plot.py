@@ -15,7 +15,8 @@ Examples:
   ropewalk plot error --out error.png
   ropewalk plot spectrum config.json --out spectrum.png
   ropewalk plot scaling config.json --factor 8 --out scaling.png
-  ropewalk plot decay --out decay.png"""
+  ropewalk plot decay --out decay.png
+  ropewalk lab waves --json > waves.json && ropewalk plot lab waves.json --out waves.png"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,14 +42,18 @@ def parser() -> argparse.ArgumentParser:
         if name == "error":
             added.add_argument("--base", type=float, default=10000.0)
     kind("spectrum", "wavelength of every pair of a config").add_argument("config", type=Path)
-    scaling = kind("scaling", "the schedules side by side, from a config's base and sizes")
+    for name, text in (("lab", "a lab's result, from a file of lab NAME --json"),
+                       ("lengths", "models beyond their trained length, from bench/lengths")):  # fmt: skip
+        kind(name, text).add_argument("results", type=Path)
+    scaling = kind("scaling", "the schedules side by side, from a config's base and sizes; "
+                   "LongRoPE, whose factors are searched for a model, where the config has them")  # fmt: skip
     scaling.add_argument("config", type=Path)
     scaling.add_argument("--factor", type=float, default=8.0, help="beyond the trained length")
     return p
 
 
 def _draw(arguments: argparse.Namespace, axes) -> None:
-    from ..plots import computed, results
+    from ..plots import computed, labs, lengths, results
 
     if arguments.kind in ("bandwidth", "decode"):
         rows, machine = results.load(arguments.results)
@@ -56,6 +61,10 @@ def _draw(arguments: argparse.Namespace, axes) -> None:
             results.plot_decode(axes, rows, machine)
         else:
             results.plot_bandwidth(axes, rows, machine, arguments.by)
+    elif arguments.kind == "lab":
+        labs.plot_lab(axes, labs.load(arguments.results))
+    elif arguments.kind == "lengths":
+        lengths.plot_lengths(axes, lengths.load(arguments.results))
     elif arguments.kind == "error":
         computed.plot_error(axes, arguments.head_dim, arguments.base)
     elif arguments.kind == "decay":

@@ -14,6 +14,8 @@ from ..bench.packages import Packages
 from ..bench.peers.ropewalk import PEERS
 from ..bench.setting import Setting
 from ..bench.timing import ceilings, sets_for, time_calls
+from ..profiling import ncu
+from ..profiling.counters import Counters
 
 SECONDS = 0.3
 
@@ -25,6 +27,18 @@ def figures(moved: int, hot_us: float, cold_us: float) -> list[tuple[str, float]
         ("two tensors counted, the same buffers", moved / hot_us * 1e-3),
         ("two tensors counted, buffers beyond the cache in turn", moved / cold_us * 1e-3),
     ]
+
+
+def counted(launches: list[Counters], hot_us: float) -> list[tuple[str, float]]:
+    """What the memory itself moved in a call on the same buffers."""
+    moved = [
+        launch.dram_read_bytes + launch.dram_write_bytes
+        for launch in launches
+        if launch.dram_read_bytes is not None and launch.dram_write_bytes is not None
+    ]
+    if not moved:
+        return []
+    return [("bytes that DRAM moved (counter), the same buffers", sum(moved) / hot_us * 1e-3)]
 
 
 def run(device: torch.device) -> dict[str, object]:
@@ -41,6 +55,12 @@ def run(device: torch.device) -> dict[str, object]:
     flip = copies["negation in place"].median_us
     rows = figures(case.bytes, hot.median_us, cold.median_us)
     rows.append(("a read-modify-write pass over the same cold buffers", case.bytes / flip * 1e-3))
+    why_not = "The CPU has no counters to ask."
+    if device.type == "cuda":
+        launches, why_not = ncu.measure(case, in_place=True, flush=False)
+        rows += counted(launches, hot.median_us)
+        why_not = f"The counters were not read: {why_not}." if why_not else ""
+    cache = "L2 cache" if device.type == "cuda" else "largest cache"
     peak = peak_bytes_per_second(device)
     if peak:
         rows.append(("the peak of the memory", peak * 1e-9))
@@ -50,9 +70,8 @@ def run(device: torch.device) -> dict[str, object]:
         "explanation": (
             f"The case moves {case.bytes / 1e6:.1f} MB a call: each byte of q and k read once and "
             f"written once. Counting cosines and sines as a third tensor makes 1.5 of it, though "
-            f"heads share them. {case.bytes / 2e6:.1f} MB fit into the L2 cache of "
+            f"heads share them. {case.bytes / 2e6:.1f} MB fit into the {cache} of "
             f"{cache_bytes(device) / 1e6:.0f} MB, so that the first two figures are the cache's; "
-            f"the third goes round {sets} sets. `ropewalk profile --tokens 512 --heads 12 "
-            f"--kv-heads 12 --dtype float32` counts the bytes that the memory really moved."
+            f"the third goes round {sets} sets. {why_not}"
         ),
     }

@@ -81,21 +81,23 @@ def tail(waves: float) -> float:
     return (whole - waves) / whole if whole else 0.0
 
 
+def _limit(counters: Counters) -> list[str]:
+    if counters.dram_percent is None or counters.sm_percent is None:
+        return []
+    dram, sm = counters.dram_percent, counters.sm_percent
+    if dram >= 80:
+        return [f"Memory is the limit: DRAM runs at {dram:.0f} % of its peak."]
+    if sm >= 80:
+        return [f"Arithmetic and instruction issue are the limit: {sm:.0f} % of their peak."]
+    if dram >= 60 or sm >= 60:
+        return [f"Near a limit, not at it: DRAM {dram:.0f} %, multiprocessors {sm:.0f} %."]
+    busy = f"memory ({dram:.0f} %) nor multiprocessors ({sm:.0f} %)"
+    return [f"Neither {busy} are busy: latency or too little work limits it."]
+
+
 def explain(counters: Counters, necessary_bytes: int) -> list[str]:
     """What limits the kernel, one sentence a fact."""
-    said = []
-    dram, sm = counters.dram_percent or 0.0, counters.sm_percent or 0.0
-    if dram >= 80:
-        said.append(f"Memory is the limit: DRAM runs at {dram:.0f} % of its peak.")
-    elif sm >= 80:
-        said.append(f"Arithmetic and instruction issue are the limit: {sm:.0f} % of their peak.")
-    elif dram >= 60 or sm >= 60:
-        said.append(f"Near a limit, not at it: DRAM {dram:.0f} %, multiprocessors {sm:.0f} %.")
-    else:
-        said.append(
-            f"Neither memory ({dram:.0f} %) nor multiprocessors ({sm:.0f} %) are busy: latency or "
-            f"too little work limits it."
-        )
+    said = _limit(counters)
     if counters.dram_read_bytes is not None and counters.dram_write_bytes is not None:
         moved = counters.dram_read_bytes + counters.dram_write_bytes
         ratio = moved / necessary_bytes
@@ -110,3 +112,14 @@ def explain(counters: Counters, necessary_bytes: int) -> list[str]:
             f"% of the device's time is idle there."
         )
     return said
+
+
+def explain_launches(graph_us: float, launched_us: float) -> str:
+    """The host's share: the time of a call launched by itself beside that in a graph's replay."""
+    share = max(0.0, 1 - graph_us / launched_us)
+    if share > 0.1:
+        return (
+            f"Launched one by one a call takes {launched_us:.2f} µs, replayed from a CUDA graph "
+            f"{graph_us:.2f} µs: {100 * share:.0f} % is launching."
+        )
+    return f"Launching hides behind the work: {launched_us:.2f} µs, from a graph {graph_us:.2f} µs."

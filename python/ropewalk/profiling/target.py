@@ -16,9 +16,9 @@ from ..bench.setting import Setting
 WARM = 3
 
 
-def prepared(case: Case, in_place: bool):
-    """(rotate, q, k) on the GPU."""
-    setting = Setting(case, torch.device("cuda"), Packages(), seed=0)
+def prepared(case: Case, in_place: bool, device: torch.device):
+    """(rotate, q, k) on the device."""
+    setting = Setting(case, device, Packages(), seed=0)
     peer = next(peer for peer in PEERS if peer.in_place == in_place)
     return peer.prepare(setting), *setting.inputs()[0]
 
@@ -26,7 +26,7 @@ def prepared(case: Case, in_place: bool):
 def main() -> None:
     request = json.loads(sys.argv[1])
     in_place = request.pop("in_place")
-    rotate, q, k = prepared(Case(**request), in_place)
+    rotate, q, k = prepared(Case(**request), in_place, torch.device("cuda"))
     with torch.no_grad():
         for _ in range(WARM + 1):
             rotate(q, k)

@@ -5,6 +5,7 @@
 #include "ropewalk/cuda.h"
 #include "rotate/cuda/device_state.h"
 #include "rotate/cuda/kernels.h"
+#include "rotate/cuda/nvtx_range.h"
 #include "rotate/cuda/policy_choice.h"
 #include "rotate/cuda/prepare.h"
 #include "rotate/observe.h"
@@ -57,6 +58,7 @@ void rotate_two(const DeviceState& state, const DevicePointers& pointers,
   call.facts.programmatic = programmatic;
   if (!call.plan->rotates() && call.facts.in_place) return;
   Policy policy = policy_of(call, options);
+  const NvtxRange range([&policy] { return "rotate " + to_string(policy); });
   if (is_observing()) [[unlikely]] {
     observe_call(state.plan, rotations, positions, options.direction,
                  {"cuda", state.device, to_string(policy), call.facts.table});

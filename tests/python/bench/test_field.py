@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import ropewalk
-from ropewalk.bench import cases, report
+from ropewalk.bench import cases, report, tolerances
 from ropewalk.bench.cli import main
 from ropewalk.bench.field import (
     FAILED,
@@ -217,3 +217,17 @@ def test_python_m_ropewalk_leads_here():
     words = [sys.executable, "-m", "ropewalk", "bench", "--list-peers"]
     listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert all(peer.name in listed for peer in all_peers())
+
+
+def test_the_bound_is_read_from_the_header(monkeypatch, tmp_path):
+    assert tolerances.constant("kRecipeAngleRoundings") >= 1
+    with pytest.raises(KeyError, match="kNone"):
+        tolerances.constant("kNone")
+    installed = tmp_path / "tolerance.h"
+    installed.write_text("inline constexpr double kRecipeAngleRoundings = 2.5e-1;")
+    monkeypatch.setattr(tolerances, "_INSTALLED", installed)
+    tolerances._text.cache_clear()
+    tolerances.constant.cache_clear()
+    assert tolerances.constant("kRecipeAngleRoundings") == 0.25
+    tolerances._text.cache_clear()
+    tolerances.constant.cache_clear()

@@ -36,15 +36,37 @@ def field(tmp_path) -> Path:
     return path
 
 
+@pytest.fixture
+def made_up(tmp_path) -> dict[str, Path]:
+    """Files of labs and of bench/lengths with made-up numbers."""
+    window = [{"length": 1024, "perplexity": 9.0}, {"length": 2048, "perplexity": 8.0}]
+    bucket = [{"end": 64, "bits_per_byte": 2.0}, {"end": 128, "bits_per_byte": 1.9}]
+    found = {
+        "illusion": {"lab": "l2-illusion", "rows": [["a", 600.0], ["b", 300.0]]},
+        "waves": {"lab": "waves", "rows": [[132, 0.5, 10.0, 7.0], [264, 1.0, 10.0, 4.0]]},
+        "launch": {"lab": "launch", "rows": [[1, 5.0, 2.0, 0.0], [10, 5.0, 2.0, 0.0]]},
+        "rules": {"model": "a model", "window": 1024,
+                  "rules": [{"rule": "none", "trained": 1024, "windows": window}]},
+        "encodings": {"trained": 64, "encodings": {"rope": [{"buckets": bucket}]}},
+    }  # fmt: skip
+    paths = {}
+    for name, data in found.items():
+        paths[name] = tmp_path / f"{name}.json"
+        paths[name].write_text(json.dumps({"machine": {"gpu": "none"}} | data))
+    return paths
+
+
 @pytest.mark.parametrize("words", [
     ["bandwidth", "{field}"], ["bandwidth", "{field}", "--by", "heads"], ["decode", "{field}"],
     ["error"], ["spectrum", str(CONFIGS / "llama-3.1-8b.json")],
     ["scaling", str(CONFIGS / "phi-3.5-mini.json")], ["decay"],
+    ["lab", "{illusion}"], ["lab", "{waves}"], ["lab", "{launch}"],
+    ["lengths", "{rules}"], ["lengths", "{encodings}"],
 ])  # fmt: skip
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_every_figure_is_written(field, tmp_path, words, suffix):
+def test_every_figure_is_written(field, made_up, tmp_path, words, suffix):
     out = tmp_path / ("figure" + suffix)
-    assert main([word.format(field=field) for word in words] + ["--out", str(out)]) == 0
+    assert main([word.format(field=field, **made_up) for word in words] + ["--out", str(out)]) == 0
     assert out.read_bytes()[:4] == (b"\x89PNG" if suffix == ".png" else b"<?xm")
 
 
@@ -89,6 +111,7 @@ def test_decay_and_schedules():
 @pytest.mark.parametrize("words", [
     ["decode", "{absent}", "--out", "x.png"], ["decode", "{other}", "--out", "x.png"],
     ["error", "--out", "x.txt"], ["spectrum", "{other}", "--out", "x.png"],
+    ["lab", "{other}", "--out", "x.png"], ["lengths", "{other}", "--out", "x.png"],
 ])  # fmt: skip
 def test_bad_input_is_one_sentence(tmp_path, capsys, monkeypatch, words):
     monkeypatch.chdir(tmp_path)

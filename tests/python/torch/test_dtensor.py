@@ -11,6 +11,12 @@ from ropewalk.parallel import register_dtensor_rules
 
 WORLD = 2
 
+MROPE = {
+    "model_type": "qwen2_vl", "hidden_size": 32, "num_attention_heads": 2,
+    "num_key_value_heads": 2, "num_hidden_layers": 1, "max_position_embeddings": 64,
+    "rope_theta": 1e4, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+}  # fmt: skip
+
 
 def check(rotary, q, k, positions, placement, position_placement, mesh, **call):
     """The whole result, and where it lies."""
@@ -75,21 +81,58 @@ def run(mesh):
         assert places[0] not in (channel, token), places
 
     # Three axes.
-    mrope = ropewalk.RotaryEmbedding.from_config({
-        "model_type": "qwen2_vl", "hidden_size": 32, "num_attention_heads": 2,
-        "num_key_value_heads": 2, "num_hidden_layers": 1, "max_position_embeddings": 64,
-        "rope_theta": 1e4, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
-    })  # fmt: skip
+    mrope = ropewalk.RotaryEmbedding.from_config(MROPE)
     axes = torch.randint(2**20, (3, 4, 8))
     for placement, position_placement in ((token, Shard(2)), (batch, Shard(1)), (head, everywhere)):
         places = check(mrope, q, k, axes, placement, position_placement, mesh)
         assert places[0] == placement
+
+    parity(mesh, q, k, by_token, by_row)
 
     # q alone, and in place.
     spread = distribute_tensor(q, mesh, [head])
     assert torch.equal(rotary(spread).full_tensor(), rotary(q))
     rotary(spread, inplace=True)
     assert torch.equal(spread.full_tensor(), rotary(q))
+
+
+def parity(mesh, q, k, by_token, by_row):
+    """Tables, one row a token: bits of one process wherever the data are split."""
+    batch, head, token, channel = (Shard(i) for i in range(4))
+    everywhere = Replicate()
+    llama = {
+        "model_type": "llama", "hidden_size": 96, "num_attention_heads": 6,
+        "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 64, "rope_theta": 1e4,
+    }  # fmt: skip
+    for arithmetic in ("parity_p0", "parity_p1", "parity_p2", "parity_p3", "parity_p4"):
+        rotary = ropewalk.RotaryEmbedding.from_config(llama, arithmetic=arithmetic)
+        for dtype in (torch.float32, torch.bfloat16):
+            both = q.to(dtype), k.to(dtype)
+            for placement, positions, where in (
+                (head, by_row, everywhere), (head, None, None), (batch, by_row, batch),
+                (batch, by_token, everywhere), (token, by_token, Shard(0)),
+                (token, by_row, Shard(1)), (token, None, None),
+            ):  # fmt: skip
+                places = check(rotary, *both, positions, placement, where, mesh)
+                assert places == (placement, placement), (arithmetic, placement, places)
+    assert check(rotary, q, k, by_token, channel, everywhere, mesh)[0] != channel
+
+    padded = by_row.masked_fill(by_row % 3 == 0, -1)
+    places = check(rotary, q, k, padded, token, Shard(1), mesh, padding=-1)
+    assert places[0] == token
+    starts = torch.tensor([3, 1000, 2**20, 5])
+    for placement in (batch, token, head):
+        spread_q = distribute_tensor(q, mesh, [placement])
+        y = rotary(spread_q, offset=distribute_tensor(starts, mesh, [Shard(0)]))
+        assert y.placements == (placement,)
+        assert torch.equal(y.full_tensor(), rotary(q, offset=starts))
+        rotary(spread_q, offset=7, inplace=True)
+        assert torch.equal(spread_q.full_tensor(), rotary(q, offset=7))
+
+    mrope = ropewalk.RotaryEmbedding.from_config(MROPE, arithmetic="parity")
+    axes = torch.randint(2**20, (3, 4, 8))
+    for placement, where in ((token, Shard(2)), (batch, Shard(1)), (head, everywhere)):
+        assert check(mrope, q, k, axes, placement, where, mesh)[0] == placement
 
 
 def test_dtensor(tmp_path):

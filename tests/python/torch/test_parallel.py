@@ -55,6 +55,14 @@ def test_a_killed_rank_ends_the_others(result):
         assert other["error"] and other["seconds_until_error"] < 15
 
 
+def test_started_again_they_go_on_behind_the_last_chunk_that_all_had_finished(result):
+    failure = result["failure"]
+    assert [r["resumed_at"] for r in failure["resumed"]] == [160] * result["world"]
+    assert [r["resumed_at"] for r in failure["uninterrupted"]] == [0] * result["world"]
+    everyone = failure["resumed"] + failure["uninterrupted"]
+    assert len({r["logits_sha256"] for r in everyone}) == 1
+
+
 def test_wrong_usage_is_named():
     done = run("--world", 0)
     assert done.returncode == 2 and "--world" in done.stderr

@@ -61,6 +61,7 @@ def elsewhere(monkeypatch, most: int):
         real(piece, plan, torch.device("cpu"), inverse)
 
     monkeypatch.setattr(ropewalk.stream, "rotate_piece", rotate_piece)
+    monkeypatch.setattr(ropewalk.stream, "load_plan", lambda plan, device: None)
 
 
 @pytest.mark.parametrize("layout", ["bthd", "bhtd"])
@@ -136,3 +137,45 @@ def test_files(plan, source, tmp_path):
     )  # fmt: skip
     with pytest.raises(ValueError, match="device: a parity arithmetic"):
         stream_rotate(parity, source, tmp_path / "out", device="cuda")
+
+
+def test_a_parity_table_is_kept_and_a_corrupt_one_refused(source, tmp_path):
+    config = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 2,
+              "rope_theta": 1e4, "max_position_embeddings": 64}  # fmt: skip
+    plan = ropewalk.plan_from_config(config, arithmetic="parity_p2")
+    target, table = tmp_path / "out", tmp_path / "table"
+    for _ in range(2):  # made, then read
+        stream_rotate(plan, source, target, tensors=["q"], positions=9, table_file=table)
+        assert table.stat().st_size > 0
+        first = target.read_bytes()
+    data = bytearray(table.read_bytes())
+    data[-1] ^= 1
+    table.write_bytes(data)
+    with pytest.raises(StreamError, match="table"):
+        stream_rotate(plan, source, target, tensors=["q"], positions=9, table_file=table)
+    assert target.read_bytes() == first
+    stream_rotate(plan, source, target, tensors=["q"], positions=9)
+    assert target.read_bytes() == first
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("positions", ["5", "ids"])
+def test_a_gpu_whose_memory_is_taken_halves_the_pieces(tmp_path, positions):
+    plan = ropewalk.make_plan(128)
+    source, target, once = (tmp_path / name for name in ("in", "out", "once"))
+    q = torch.randn(2, 1 << 16, 8, 128, dtype=torch.bfloat16)  # 256 MiB
+    save_file({"q": q, "ids": torch.randint(0, 2**30, (2, 1 << 16))}, source)
+    stream_rotate(plan, source, once, positions=positions)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    left = 200 << 20
+    taken = torch.empty(torch.cuda.mem_get_info()[0] - left, dtype=torch.uint8, device="cuda")
+    seen = []
+    result = stream_rotate(
+        plan, source, target, positions=positions, chunk_bytes=q.nbytes, device="cuda",
+        progress=seen.append,
+    )  # fmt: skip
+    del taken
+    assert next(p.halved_to for p in seen if p.halved_to) == q.nbytes // 2
+    assert result.chunk_bytes < left
+    assert target.read_bytes() == once.read_bytes()

@@ -47,6 +47,38 @@ def test_gradients_to_q_k_cos_and_sin(kind, pairing):
     assert torch.autograd.gradgradcheck(rotate, inputs, check_fwd_over_rev=kind == "offset")
 
 
+ROWS_READ = {
+    "offset": ({"offset": 3}, [[3, 4, 5]] * 2),
+    "tokens": ({"positions": torch.tensor([4, 0, 4])}, [[4, 0, 4]] * 2),
+    "batch tokens": ({"positions": torch.tensor([[4, 0, 4], [4, 11, 3]])}, [[4, 0, 4], [4, 11, 3]]),
+    "starts": ({"offset": torch.tensor([5, 4])}, [[5, 6, 7], [4, 5, 6]]),
+}
+
+
+@pytest.mark.parametrize("case", ROWS_READ)
+def test_gradients_to_tables_sum_over_rows_and_heads(case, device):
+    # Small integers: every product and sum is exact, whatever the order.
+    options, rows = ROWS_READ[case]
+    options = {n: v.to(device) if isinstance(v, torch.Tensor) else v for n, v in options.items()}
+    plan = ropewalk.make_plan(8)
+    q, gq, k, gk = (
+        torch.randint(-8, 9, (2, heads, 3, 8)).float().to(device) for heads in (3, 3, 1, 1)
+    )
+    cos, sin = tables(torch.float32, device=device)
+    rotated = ropewalk.rotate(q, k, plan=plan, cos=cos, sin=sin, **options)
+    torch.autograd.backward(rotated, (gq, gk))
+    dcos, dsin = np.zeros((ROWS, 4)), np.zeros((ROWS, 4))
+    for x, g in ((q, gq), (k, gk)):
+        x, g = x.double().cpu().numpy(), g.double().cpu().numpy()
+        for b, row_of_token in enumerate(rows):
+            for t, row in enumerate(row_of_token):
+                for x_h, g_h in zip(x[b, :, t], g[b, :, t], strict=True):
+                    dcos[row] += g_h[:4] * x_h[:4] + g_h[4:] * x_h[4:]
+                    dsin[row] += g_h[4:] * x_h[:4] - g_h[:4] * x_h[4:]
+    assert np.array_equal(cos.grad.double().cpu().numpy(), dcos)
+    assert np.array_equal(sin.grad.double().cpu().numpy(), dsin)
+
+
 def test_gradients_of_the_inverse_and_of_packed_sequences():
     plan = ropewalk.make_plan(8)
     x = torch.randn(1, 2, 3, 8, dtype=torch.float64, requires_grad=True)
