@@ -53,8 +53,8 @@ struct CpuKernels {
 
   static void rotate_known(const TensorArgument& q, const OptionalTensor& k,
                            const TensorArgument& q_out, const OptionalTensor& k_out,
-                           std::int64_t number, std::int64_t start,
-                           const OptionalTensor& positions, Outputs outputs) {
+                           std::int64_t number, std::int64_t start, const OptionalTensor& positions,
+                           Outputs outputs) {
     const KnownCall& call = known_calls().at(number);
     const CheckedTensors tensors = check_tensors(q, k, q_out, k_out, call.token_dim, call.plan);
     ropewalk::rotate(call.plan, tensors.views(),

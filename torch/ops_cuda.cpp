@@ -147,8 +147,8 @@ struct CudaKernels {
 
   static void rotate_known(const TensorArgument& q, const OptionalTensor& k,
                            const TensorArgument& q_out, const OptionalTensor& k_out,
-                           std::int64_t number, std::int64_t start,
-                           const OptionalTensor& positions, Outputs) {
+                           std::int64_t number, std::int64_t start, const OptionalTensor& positions,
+                           Outputs) {
     const KnownCall& call = known_calls().at(number);
     const int device = device_of(q);
     const cuda::Stream stream = current_stream(device);

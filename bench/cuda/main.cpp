@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 using verify::must;
 
 constexpr const char* kUsage =
-    "usage: cuda_bench --out FILE [--filter TEXT]... [--policies | --policy TEXT] [--rounds N]\n"
+    "usage: cuda_bench --out FILE [--filter TEXT]... [--policies | --policy TEXT...] [--rounds N]\n"
     "       cuda_bench --out FILE [--filter TEXT]... --profile\n"
     "\n"
     "Rotates on the first GPU beside copies of the same bytes; every case is verified first.\n"
@@ -31,7 +31,7 @@ constexpr const char* kUsage =
     "  --filter TEXT  only cases whose name contains TEXT, or ends in it where TEXT ends in $\n"
     "                 (several: any of them)\n"
     "  --policies     time every launch policy that can take a case\n"
-    "  --policy TEXT  the same, only policies whose name contains TEXT\n"
+    "  --policy TEXT  the same, only policies whose name contains TEXT (several: any)\n"
     "  --rounds N     rounds of measurement (default 5)\n"
     "  --profile      one launch a case between cudaProfilerStart and cudaProfilerStop, for\n"
     "                 ncu --profile-from-start off; nothing is timed\n";
@@ -126,7 +126,8 @@ std::optional<Arguments> parse(int argc, char** argv, std::string& command) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--policies" || argument == "--profile") {
-      (argument == "--policies" ? arguments.run.policies : arguments.profile) = true;
+      if (argument == "--profile") arguments.profile = true;
+      if (argument == "--policies") arguments.run.policies.emplace_back();
       command += fmt::format(" {}", argument);
       continue;
     }
@@ -140,8 +141,7 @@ std::optional<Arguments> parse(int argc, char** argv, std::string& command) {
     if (argument == "--filter") {
       arguments.filters.emplace_back(value);
     } else if (argument == "--policy") {
-      arguments.run.policies = true;
-      arguments.run.policy_part = value;
+      arguments.run.policies.emplace_back(value);
     } else if (argument == "--rounds") {
       const char* end = value.data() + value.size();
       const auto read = std::from_chars(value.data(), end, arguments.run.rounds);

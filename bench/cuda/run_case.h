@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "bench/cuda/workload.h"
 #include "measure/cuda/chain.h"
@@ -9,9 +11,9 @@
 namespace ropewalk::bench {
 
 struct RunOptions {
-  bool policies = false;
-  std::string policy_part = {};  ///< only policies whose name contains it  ///< every policy that
-                                 ///< can take the case, beside the chosen one
+  /// Beside the chosen policy every one that can take the case and whose name contains one of
+  /// these.
+  std::vector<std::string> policies = {};
   int rounds = 5;
 };
 

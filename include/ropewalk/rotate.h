@@ -96,7 +96,8 @@ using ParallelFor =
 
 struct RotateOptions {
   Direction direction = Direction::forward;
-  /// 0: one thread per processor this process may use. The bits do not depend on it.
+  /// 0: one thread per processor this process may use, or the caller's alone where the data are
+  /// too few to wake others for. The bits do not depend on it.
   int threads = 0;
   /// Where given, replaces the library's own pool (`threads` is then a hint only).
   const ParallelFor* parallel_for = nullptr;

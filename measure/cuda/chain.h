@@ -34,8 +34,8 @@ struct ChainOptions {
 
 /// Each candidate becomes a graph of `nodes` launches, captured from one stream, so that each node
 /// waits for the one before; a graph whose nodes could run side by side is an Error. Rounds visit
-/// the graphs in a new random order. A delay kernel before each replay keeps the host's launch
-/// outside the measurement.
+/// the graphs, up to eight at a time, in a new random order. A delay kernel before each replay
+/// keeps the host's launch outside the measurement.
 class ChainTimer {
  public:
   ChainTimer();

@@ -73,8 +73,10 @@ class Run {
 
   void operator()() const {
     const std::int64_t tiles = call_.batch * tiles_per_row_;
-    // Below a few hundred kilobytes waking a thread costs more than it brings.
+    // Below a few hundred kilobytes handing work over costs more than it brings; a worker of the
+    // library's own pool sleeps, and waking it takes tens of microseconds (docs/cpu.md).
     constexpr std::int64_t kGrainBytes = 256 << 10;
+    constexpr std::int64_t kWakeBytes = 4 << 20;
     const std::int64_t tile_bytes = std::max<std::int64_t>(1, call_.bytes_written / tiles);
     const std::int64_t grain = std::max<std::int64_t>(1, kGrainBytes / tile_bytes);
     const auto body = [this](std::int64_t begin, std::int64_t end) {
@@ -83,7 +85,8 @@ class Run {
     };
     if (options_.parallel_for != nullptr) {
       (*options_.parallel_for)(tiles, grain, body);
-    } else if (options_.threads == 1 || tiles <= grain) {
+    } else if (options_.threads == 1 || tiles <= grain ||
+               (options_.threads == 0 && call_.bytes_written < kWakeBytes)) {
       body(0, tiles);
     } else {
       parallel_for(tiles, grain, options_.threads, body);
