@@ -52,15 +52,17 @@ setup_system() {
 # The stamp holds the requirements that were installed; it is written last.
 setup_python() {
   stamp=.venv/requirements-installed.txt
-  if [ -x .venv/bin/python ] && cmp -s requirements-dev.txt "$stamp"; then return 0; fi
-  echo "Installing the Python packages of requirements-dev.txt in .venv" >&2
+  if [ -x .venv/bin/python ] && cmp -s <(cat requirements-dev*.txt) "$stamp"; then return 0; fi
+  echo "Installing the Python packages of requirements-dev*.txt in .venv" >&2
   [ -x .venv/bin/python ] || python3 -m venv .venv
   if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-      -r requirements-dev.txt >&2; then
-    echo "setup: the Python packages of requirements-dev.txt could not be installed in .venv" >&2
+      -r requirements-dev.txt >&2 ||
+      ! .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+      -r requirements-dev-no-deps.txt >&2; then
+    echo "setup: the Python packages of requirements-dev*.txt could not be installed in .venv" >&2
     exit 2
   fi
-  cp requirements-dev.txt "$stamp"
+  cat requirements-dev*.txt >"$stamp"
 }
 
 case "${1:-system}" in

@@ -42,6 +42,7 @@ def worker(rank, folder):
     )
     try:
         run(init_device_mesh("cpu", (WORLD,)))
+        dist.barrier()  # neither leaves while the other still talks
     finally:
         dist.destroy_process_group()
 
