@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the build and the tests need, installed where that is allowed and named where it is not.
 #   tools/setup.sh system   packages for the C++ build
-#   tools/setup.sh python   the same, and requirements-dev.txt in .venv
+#   tools/setup.sh python   the same, and requirements-dev*.txt in .venv
 # Quick and without network where everything is there. Exit status 2: something is missing.
 set -eu
 cd "$(dirname "$0")/.."
@@ -52,7 +52,7 @@ setup_system() {
 # The stamp holds the requirements that were installed; it is written last.
 setup_python() {
   stamp=.venv/requirements-installed.txt
-  if [ -x .venv/bin/python ] && cmp -s <(cat requirements-dev*.txt) "$stamp"; then return 0; fi
+  if [ -x .venv/bin/python ] && cat requirements-dev*.txt | cmp -s - "$stamp"; then return 0; fi
   echo "Installing the Python packages of requirements-dev*.txt in .venv" >&2
   [ -x .venv/bin/python ] || python3 -m venv .venv
   if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check \
