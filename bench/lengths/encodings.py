@@ -1,6 +1,6 @@
 """The same small model trained with each position encoding, evaluated at and beyond its length.
 
-    python bench/lengths/encodings.py --output encodings.json          # two minutes on an H200
+    python bench/lengths/encodings.py --jobs 12 --output encodings.json   # two minutes on an H200
     ropewalk plot lengths encodings.json --out encodings.png
 
 The text is the Python files of the standard library, in order of their names; every tenth file is
@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import sys
 import sysconfig
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
@@ -99,31 +101,45 @@ def evaluate(model: TinyModel, held: Tensor, options) -> list[dict[str, float]]:
     return found
 
 
+def one(options, encoding: str, seed: int) -> dict:
+    """Trains one model and evaluates it."""
+    torch.set_num_threads(max(1, torch.get_num_threads() // options.jobs))
+    torch.manual_seed(seed)
+    data, held = texts()
+    longest = options.length * options.times
+    model = TinyModel(encoding, options.width, options.heads, options.layers, longest)
+    model.to(options.device)
+    start = time.perf_counter()
+    loss = train(model, data, options, seed)
+    buckets = evaluate(model, held, options)
+    return {"seed": seed, "train_bits_per_byte": loss, "buckets": buckets,
+            "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
+
+
 def run(options, say=print) -> dict:
-    device = torch.device(options.device)
+    """Every encoding with every seed, ``--jobs`` of them at once, each in a process of its own."""
     data, held = texts()
     result = {
         "command": "python bench/lengths/encodings.py " + " ".join(sys.argv[1:]),
         "trained": options.length, "train_bytes": len(data), "held_out_bytes": len(held),
         "python": sys.version.split()[0], "torch": torch.__version__,
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
-        "options": {k: v for k, v in vars(options).items() if k != "output"}, "encodings": {},
+        "device": torch.cuda.get_device_name() if options.device.startswith("cuda") else "CPU",
+        "options": {k: v for k, v in vars(options).items() if k != "output"},
+        "encodings": {encoding: [] for encoding in options.encodings},
     }  # fmt: skip
-    for encoding in options.encodings:
-        curves = []
-        for seed in range(options.seeds):
-            torch.manual_seed(seed)
-            longest = options.length * options.times
-            model = TinyModel(encoding, options.width, options.heads, options.layers, longest)
-            model.to(device)
-            start = time.perf_counter()
-            loss = train(model, data, options, seed)
-            buckets = evaluate(model, held, options)
-            curves.append({"seed": seed, "train_bits_per_byte": loss, "buckets": buckets})
-            say(f"{encoding}, seed {seed}: {loss:.3f} bits, then "
-                f"{', '.join(format(b['bits_per_byte'], '.2f') for b in buckets)} "
-                f"({time.perf_counter() - start:.0f} s)")  # fmt: skip
-        result["encodings"][encoding] = curves
+    runs = [(encoding, seed) for encoding in options.encodings for seed in range(options.seeds)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
+        waiting = {pool.submit(one, options, *run): run for run in runs}
+        for done in as_completed(waiting):
+            encoding, seed = waiting[done]
+            curve = done.result()
+            result["encodings"][encoding].append(curve)
+            say(f"{encoding}, seed {seed}: {curve['train_bits_per_byte']:.3f} bits, then "
+                f"{', '.join(format(b['bits_per_byte'], '.2f') for b in curve['buckets'])} "
+                f"({curve['seconds']:.0f} s)")  # fmt: skip
+    for curves in result["encodings"].values():
+        curves.sort(key=lambda curve: curve["seed"])
     return result
 
 
@@ -136,6 +152,7 @@ def parser() -> argparse.ArgumentParser:
         ("steps", 2000, ""), ("batch", 64, "texts a step"), ("length", 256, "trained length"),
         ("times", 16, "evaluate to so many times the length"), ("width", 256, ""), ("heads", 4, ""),
         ("layers", 4, ""), ("seeds", 2, ""), ("texts", 64, "held-out texts"),
+        ("jobs", 1, "models at once"),
     ):  # fmt: skip
         p.add_argument(f"--{name}", type=int, default=value, help=text)
     p.add_argument("--rate", type=float, default=1e-3)

@@ -1,20 +1,14 @@
-"""Exact arithmetic: rotary modules that say where their tokens stand, and the rotation by phase.
-
-A rotary module is understood by asking it: which position component and which of its frequencies
-each pair uses follows from the angles it gives for unit positions, and the answer is checked at
-random ones.
-"""
+"""Exact arithmetic: rotary modules that say where their tokens stand, and the rotation by phase."""
 
 from __future__ import annotations
 
-import copy
 import functools
-import inspect
+import itertools
 import json
-import re
 import struct
 import types
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -22,45 +16,20 @@ from torch import Tensor, nn
 
 from ..call import Call
 from ..errors import UnsupportedError
-from ..module import RotaryEmbedding
 from ..plans import Plan, make_plan
 from .recognise import Recognised
+from .rotaries import Angles, Form, Rotary, layers_of
 from .rules import ApplyRule, apply, broadcast, head_axis_of, run
 
-_FREQUENCIES = re.compile(r"^(?:(?P<layer>\w+)_)?(?<!original_)inv_freq$")
 _TAG = "_ropewalk_phase"
-_TOKENS = 7
-#: Shapes of position_ids that rotary modules take: name, axes, and the shape for _TOKENS tokens.
-_FORMS = (
-    ("batch token", 1, (1, _TOKENS)),
-    ("axis batch token", 3, (3, 1, _TOKENS)),
-    ("axis batch token", 4, (4, 1, _TOKENS)),
-    ("axis batch token", 2, (2, 1, _TOKENS)),
-    ("token axis", 2, (_TOKENS, 2)),
-)
-
-
-class Angles(NamedTuple):
-    """Frequencies of the pairs, in the order of the tables' columns."""
-
-    frequencies: tuple[float, ...]
-    axis: tuple[int, ...]
-    axes: int
-    amplitude: float
-
-
-class Phase(NamedTuple):
-    """Where the rows of a table stand: positions (batch, token), or (axes, batch, token)."""
-
-    angles: Angles
-    positions: Tensor
+#: Lists of frequencies that a module comes back to: LongRoPE has two.
+_KEPT = 4
 
 
 def _hex(numbers: tuple[float, ...], kind: str) -> str:
     return "".join(struct.pack(">" + kind, number).hex() for number in numbers)
 
 
-@functools.lru_cache(maxsize=128)
 def _plan(angles: Angles, head_dim: int, rotary_dim: int, offset: int, pairing: str) -> Plan:
     plain = make_plan(head_dim, rotary_dim=rotary_dim, pairing=pairing, offset=offset)
     fields = json.loads(plain.text)
@@ -75,185 +44,96 @@ def _plan(angles: Angles, head_dim: int, rotary_dim: int, offset: int, pairing: 
     return Plan(json.dumps(fields))
 
 
-class _Form(NamedTuple):
-    """One shape of position_ids that a module takes, and what its pairs do with it."""
+#: By name, for compilers: a name is a constant that they guard.
+_NAMED: weakref.WeakValueDictionary[str, _Plans] = weakref.WeakValueDictionary()
+_counter = itertools.count()
 
-    name: str
-    axes: int
-    dimensions: int
-    axis: tuple[int, ...]
-    index: tuple[int, ...]
-    columns: str  # copies, alternating, pairs or complex
 
-    def fits(self, positions: Tensor) -> bool:
-        if positions.dim() != self.dimensions:
-            return False
-        if self.name == "batch token":
+@torch.compiler.assume_constant_result
+def _named_text(name: str, head_dim: int, rotary_dim: int, offset: int, pairing: str) -> str:
+    return _NAMED[name].text(head_dim, rotary_dim, offset, pairing)
+
+
+class _Plans:
+    """The plans of one list of frequencies, each made once."""
+
+    def __init__(self, angles: Angles) -> None:
+        self.pairs = len(angles.frequencies)
+        self.name = str(next(_counter))
+        self.text = functools.cache(lambda *geometry: _plan(angles, *geometry).text)
+        _NAMED[self.name] = self
+
+    def of(self, head_dim: int, rotary_dim: int, offset: int, pairing: str) -> str:
+        """A plan's text; a constant where a compiler traces."""
+        if torch.compiler.is_compiling():
+            return _named_text(self.name, head_dim, rotary_dim, offset, pairing)
+        return self.text(head_dim, rotary_dim, offset, pairing)
+
+
+class Phase(NamedTuple):
+    """Where the rows of a table stand: positions (batch, token), (axes, batch, token), or (token)
+    for one batch row."""
+
+    plans: _Plans
+    positions: Tensor
+
+
+class _Source:
+    """One form of a rotary module and the plans of its present frequencies."""
+
+    def __init__(self, rotary: Rotary, form: Form) -> None:
+        self.rotary, self.form = rotary, form
+        self._made: dict[tuple[tuple[float, ...], float], _Plans] = {}
+        self._values: tuple[float, ...] = ()
+        #: One head whose pairs are all (1, 0): it rotates to (cos, sin).
+        self.units = torch.tensor([1.0, 0.0]).repeat_interleave(len(form.index))
+        self._renew()
+
+        @torch.compiler.assume_constant_result
+        def follow() -> bool:  # a compiler runs it where it traces
+            self._renew()
             return True
-        return positions.size(0 if self.name == "axis batch token" else -1) == self.axes
 
-    def components(self, positions: Tensor) -> Tensor:
-        """(batch, token), or (axes, batch, token)."""
-        if self.name == "token axis":
-            return positions.movedim(-1, 0).unsqueeze(1)
-        return positions
+        self._follow = follow
 
-    def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, ...]:
-        """Pair columns (batch, token, pair) as the module lays them out."""
-        if self.name == "token axis":
-            cos, sin = cos[0], sin[0]
-        if self.columns == "complex":
-            return (torch.complex(cos, sin),)
-        if self.columns == "copies":
-            return torch.cat([cos, cos], -1), torch.cat([sin, sin], -1)
-        if self.columns == "alternating":
-            return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
-        return cos, sin
+    def _renew(self) -> None:
+        """Follows the module's frequencies, which may have changed."""
+        values, amplitude = self.rotary.values(), self.rotary.amplitude
+        if values is self._values and amplitude == self._amplitude:
+            return
+        self._values, self._amplitude = values, amplitude
+        self.plans = self._made.get((values, amplitude)) or _Plans(self.rotary.angles(self.form))
+        self._made[values, amplitude] = self.plans
+        if len(self._made) > _KEPT:
+            del self._made[next(iter(self._made))]
+        self.units = self.units.to(self.rotary.inv_freq.device)
 
+    def phase(self, position_ids: Tensor) -> Phase:
+        self._follow()
+        return Phase(self.plans, self.form.components(position_ids))
 
-class _Rotary:
-    """A rotary module and one of its layer types (None where it has one)."""
-
-    def __init__(self, module: nn.Module, layer: str | None) -> None:
-        self.module, self.layer = module, layer
-        self.prefix = f"{layer}_" if layer else ""
-        self._known: tuple[Tensor, int, tuple[float, ...]] | None = None
-        self.forms: list[_Form] = []
-
-    def understand(self) -> None:
-        """Finds the forms. Asks a copy: an answer may change what a module keeps."""
-        mine, self.module = self.module, copy.deepcopy(self.module)
-        self.forms = [form for form in map(self._understand, _FORMS) if form is not None]
-        self.module, self._known = mine, None
-
-    @property
-    def amplitude(self) -> float:
-        return float(getattr(self.module, f"{self.prefix}attention_scaling", 1.0))
-
-    @property
-    def inv_freq(self) -> Tensor:
-        return getattr(self.module, f"{self.prefix}inv_freq")
-
-    def values(self) -> tuple[float, ...]:
-        """The frequencies; read from the device only when they have changed."""
-        buffer = self.inv_freq
-        if self._known is None or self._known[0] is not buffer or self._known[1] != buffer._version:
-            self._known = (buffer, buffer._version, tuple(buffer.detach().flatten().tolist()))
-        return self._known[2]
-
-    def angles(self, form: _Form) -> Angles:
-        values = self.values()
-        return Angles(tuple(values[i] for i in form.index), form.axis, form.axes, self.amplitude)
-
-    def ask(self, positions: Tensor) -> tuple[tuple[Tensor, Tensor], bool]:
-        """The module's own (cos, sin) in float32, and whether they came as complex numbers."""
-        x = torch.zeros(1, 1, 1, device=self.inv_freq.device)
-        layers = () if self.layer is None else (self.layer,)
-        result = type(self.module).forward(self.module, x, positions, *layers)
-        if isinstance(result, Tensor):
-            if not result.is_complex():
-                raise TypeError("expected cos and sin")
-            return (result.real, result.imag), True
-        cos, sin = result
-        return (cos.float(), sin.float()), False
-
-    def _understand(self, shape_of_form: tuple[str, int, tuple[int, ...]]) -> _Form | None:
-        name, axes, shape = shape_of_form
-        axis_dim = {"batch token": None, "axis batch token": 0, "token axis": -1}[name]
-        generator = torch.Generator().manual_seed(20260601)
-        device = self.inv_freq.device
-        try:
-            (cos, sin), is_complex = self.ask(
-                torch.randint(0, 100, shape, generator=generator).to(device)
-            )
-        except (RuntimeError, IndexError, ValueError, TypeError, AttributeError):
-            return None
-        columns = _columns_of(cos, sin, is_complex)
-        if columns is None or cos.numel() != _TOKENS * cos.size(-1):
-            return None
-        axis = index = None
-        for component in range(axes):
-            unit = torch.zeros(shape, dtype=torch.long, device=device)
-            (unit if axis_dim is None else unit.select(axis_dim, component)).fill_(1)
-            unit_tables, _ = self.ask(unit)
-            known = torch.tensor(self.values(), dtype=torch.float64)  # as the answer used them
-            unit_cos, unit_sin = (
-                _pair_columns(t, columns).reshape(_TOKENS, -1)[0].double().cpu() / self.amplitude
-                for t in unit_tables
-            )
-            found = torch.atan2(unit_sin, unit_cos)
-            nearest = (found[:, None] - known).abs().argmin(1)
-            if axis is None:
-                axis, index = torch.zeros_like(nearest), nearest
-            else:
-                uses = found != 0
-                axis, index = axis.masked_fill(uses, component), torch.where(uses, nearest, index)
-        form = _Form(name, axes, len(shape), tuple(axis.tolist()), tuple(index.tolist()), columns)
-        return form if self._agrees(form, shape) else None
-
-    def _agrees(self, form: _Form, shape: tuple[int, ...]) -> bool:
-        """Whether the module's tables are positions times frequencies, to within their rounding: an
-        angle and its product are each rounded to float32, cosine and amplitude once more."""
-        generator = torch.Generator().manual_seed(20260602)
-        positions = torch.randint(0, 64, shape, generator=generator)
-        theirs, _ = self.ask(positions.to(self.inv_freq.device))
-        angles = self.angles(form)
-        components = form.components(positions).double()
-        if form.axes > 1:
-            components = components[torch.tensor(angles.axis)].movedim(0, -1)
-        else:
-            components = components[..., None]
-        phase = components * torch.tensor(angles.frequencies, dtype=torch.float64)
-        bound = angles.amplitude * (phase.abs() * 2.0**-23 + 2.0**-22)
-        ours = (phase.cos() * angles.amplitude, phase.sin() * angles.amplitude)
-        return all(
-            bool(
-                (
-                    (_pair_columns(t, form.columns).double().cpu().reshape(o.shape) - o).abs()
-                    <= bound
-                ).all()
-            )
-            for t, o in zip(theirs, ours, strict=True)
-        )
-
-
-def _pair_columns(table: Tensor, columns: str) -> Tensor:
-    if columns == "copies":
-        return table[..., : table.size(-1) // 2]
-    return table[..., ::2] if columns == "alternating" else table
-
-
-def _columns_of(cos: Tensor, sin: Tensor, is_complex: bool) -> str | None:
-    if is_complex:
-        return "complex"
-    if all(torch.equal(*t.chunk(2, -1)) for t in (cos, sin) if t.size(-1) % 2 == 0):
-        return "copies" if cos.size(-1) % 2 == 0 else "pairs"
-    if cos.size(-1) % 2 == 0 and all(torch.equal(t[..., ::2], t[..., 1::2]) for t in (cos, sin)):
-        return "alternating"
-    return "pairs"
-
-
-def _layers_of(module: nn.Module) -> Iterator[str | None]:
-    """The layer types a module has frequencies for; one None where it does not tell them apart."""
-    if "layer_type" not in inspect.signature(type(module).forward).parameters:
-        if isinstance(getattr(module, "inv_freq", None), Tensor):
-            yield None
-        return
-    for name in (*dict(module.named_buffers(recurse=False)), *module.__dict__):
-        match = _FREQUENCIES.match(name)
-        if match and isinstance(getattr(module, name), Tensor):
-            yield match["layer"]
+    def tables(self, phase: Phase) -> tuple[Tensor, Tensor]:
+        """cos and sin (batch, token, pair) in float32, for layers that do more than pass them on."""
+        width = 2 * phase.plans.pairs
+        batch, tokens = phase.positions.shape[-2:]
+        call = Call(
+            phase.plans.of(width, width, 0, "half"), -2, 0, phase.positions,
+            fractional=phase.positions.is_floating_point(),
+        )  # fmt: skip
+        turned, _ = run(call, self.units.expand(batch, 1, tokens, width), None)
+        return tuple(turned.squeeze(1).chunk(2, -1))
 
 
 def exact_rotaries(model: nn.Module) -> list[tuple[nn.Module, str, object]]:
     """The forward methods to set on a model's rotary modules."""
     planned = []
     for module in model.modules():
-        layers = list(dict.fromkeys(_layers_of(module)))
+        layers = list(dict.fromkeys(layers_of(module)))
         if not layers:
             continue
-        known = {layer: _Rotary(module, layer) for layer in layers}
-        for layer, rotary in known.items():
+        sources = {}
+        for layer in layers:
+            rotary = Rotary(module, layer)
             rotary.understand()
             if not rotary.forms:
                 kind = "" if layer is None else f" ({layer})"
@@ -262,7 +142,11 @@ def exact_rotaries(model: nn.Module) -> list[tuple[nn.Module, str, object]]:
                     'frequencies as ropewalk knows them; arithmetic="parity" takes its tables as '
                     "they are; the model was not changed"
                 )
-        planned.append((module, "forward", types.MethodType(_exact_forward(known), module)))
+            sources[layer] = tuple(_Source(rotary, form) for form in rotary.forms)
+        forward = _exact_forward(sources)
+        if _chosen_by_length(module):
+            forward = torch.compiler.disable(_following_length(forward))
+        planned.append((module, "forward", types.MethodType(forward, module)))
     if not planned:
         raise UnsupportedError(
             f"patch: {type(model).__name__}: no module holds frequencies (inv_freq); "
@@ -271,39 +155,45 @@ def exact_rotaries(model: nn.Module) -> list[tuple[nn.Module, str, object]]:
     return planned
 
 
-def _exact_forward(known: dict[str | None, _Rotary]) -> Callable:
-    @torch.compiler.disable
+def _chosen_by_length(module: nn.Module) -> bool:
+    """Whether a call may renew the module's frequencies, as transformers' ``dynamic_rope_update``
+    does; a module that does not name its kinds is taken for one that may."""
+    kinds = getattr(module, "rope_type", "dynamic")
+    kinds = kinds.values() if isinstance(kinds, dict) else (kinds,)
+    return any("dynamic" in str(kind) or kind == "longrope" for kind in kinds)
+
+
+def _following_length(forward: Callable) -> Callable:
+    """The module's own forward first: it renews inv_freq where a length chooses it. Frequencies are
+    read from the device when they change, which no compiler can trace."""
+
+    def renewed(self, x, position_ids, *layers, **keywords):
+        with torch.no_grad():
+            type(self).forward(self, x, position_ids, *layers, **keywords)
+        return forward(self, x, position_ids, *layers, **keywords)
+
+    return renewed
+
+
+def _exact_forward(sources: dict[str | None, tuple[_Source, ...]]) -> Callable:
     @torch.no_grad()
-    def forward(self, x, position_ids, layer_type=None, **keywords):
-        theirs = type(self).forward
-        given = () if None in known else (layer_type,)
-        theirs(
-            self, x, position_ids, *given, **keywords
-        )  # renews inv_freq where a length chooses it
-        rotary = known[None if None in known else layer_type]
-        form = next((form for form in rotary.forms if form.fits(position_ids)), None)
-        if form is None:
+    def forward(self, x, position_ids, layer_type=None):
+        known = sources[None if None in sources else layer_type]
+        for source in known:
+            if source.form.fits(position_ids):
+                break
+        else:
             raise ValueError(
                 f"position_ids: {type(self).__name__} takes "
-                f"{' or '.join(f'({f.name})' for f in rotary.forms)}, got {tuple(position_ids.shape)}"
+                f"{' or '.join(f'({s.form.name})' for s in known)}, got {tuple(position_ids.shape)}"
             )
-        phase = Phase(rotary.angles(form), form.components(position_ids))
-        tables = form.tables(*_tables(phase))
+        phase = source.phase(position_ids)
+        tables = source.form.tables(*source.tables(phase))
         for table in tables:
             setattr(table, _TAG, phase)
         return tables if len(tables) > 1 else tables[0]
 
     return forward
-
-
-def _tables(phase: Phase) -> tuple[Tensor, Tensor]:
-    """cos and sin (batch, token, pair) in float32, for layers that do more than pass them on."""
-    width = 2 * len(phase.angles.frequencies)
-    rotary = RotaryEmbedding.from_plan(
-        _plan(phase.angles, width, width, 0, "half"), fallback="reference"
-    )
-    positions = phase.positions
-    return rotary.cos_sin(positions)
 
 
 class ExactApply:
@@ -323,12 +213,12 @@ class ExactApply:
         roles, rule = recognised.roles, recognised.rule
         given = recognised.bind(arguments, keywords)
         q, k = given[roles.q], given[roles.k] if roles.k else None
-        cos, sin = recognised.tables(given)
         phase = self._phase(given)
         if phase is None:
+            cos, sin = recognised.tables(given)
             q, k = apply(rule._replace(rounding="exact"), q, k, cos, sin)
         else:
-            q, k = _by_phase(rule, q, k, broadcast(cos, q), phase)
+            q, k = _by_phase(rule, q, k, recognised.table(given), phase)
         return q if k is None else (q, k)
 
     def _phase(self, given: dict) -> Phase | None:
@@ -342,22 +232,20 @@ class ExactApply:
 def _by_phase(
     rule: ApplyRule, q: Tensor, k: Tensor | None, cos: Tensor, phase: Phase
 ) -> tuple[Tensor, Tensor | None]:
+    """q and k rotated; ``cos`` tells by its shape where tokens and heads stand."""
     if k is not None and (k.dtype != q.dtype or k.shape[0] != q.shape[0]):
-        return (
-            _by_phase(rule, q, None, cos, phase)[0],
-            _by_phase(rule, k, None, broadcast(cos, k), phase)[0],
-        )
-    axis = head_axis_of(q, cos)
+        return _by_phase(rule, q, None, cos, phase)[0], _by_phase(rule, k, None, cos, phase)[0]
+    head_dim, dims = q.size(-1), q.dim()
     rotary_dim = rule.rotary_dim(cos.size(-1))
-    offset = q.size(-1) - rotary_dim if rule.last else 0
-    plan = _plan(phase.angles, q.size(-1), rotary_dim, offset, rule.pairing)
+    offset = head_dim - rotary_dim if rule.last else 0
     positions = phase.positions
-    if positions.dim() == 2 and (q.dim() == 3 or positions.size(0) == 1):
+    if positions.dim() == 2 and (dims == 3 or positions.size(0) == 1):
         positions = positions[0]
-    elif positions.dim() == 3 and q.dim() == 4:
+    elif positions.dim() == 3 and dims == 4:
         positions = positions.expand(-1, q.size(0), -1)
     call = Call(
-        plan.text, (2 * q.dim() - 5 - axis) - q.dim(), 0, positions,
+        phase.plans.of(head_dim, rotary_dim, offset, rule.pairing),
+        dims - 5 - head_axis_of(q, broadcast(cos, q)), 0, positions,
         fractional=positions.is_floating_point(), inverse=rule.negated,
     )  # fmt: skip
     return run(call, q, k)

@@ -144,6 +144,13 @@ class Recognised:
         #: Whether the function itself leaves the channels beyond the table's columns alone.
         self.windowed = windowed
 
+    def table(self, arguments: dict) -> Tensor:
+        """cos of a call, so that its shape broadcasts against q and k; cheaper than both tables."""
+        roles = self.roles
+        table = arguments[roles.complex].real if roles.complex else arguments[roles.cos]
+        axis = arguments[_UNSQUEEZE] if roles.unsqueezes else self.unsqueeze
+        return table if axis is None else table.unsqueeze(axis)
+
     def tables(self, arguments: dict) -> tuple[Tensor, Tensor]:
         """cos and sin of a call, so that they broadcast against q and k."""
         roles = self.roles

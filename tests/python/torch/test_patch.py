@@ -105,7 +105,7 @@ def test_compiled(arithmetic):
     ids = tokens()
     ropewalk.patch(model, arithmetic)
     expected = logits(model, ids)
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=arithmetic == "parity")
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
     assert torch.equal(logits(compiled, ids), expected)
 
 
@@ -280,6 +280,29 @@ def test_exact_follows_a_schedule_that_grows():
     torch.testing.assert_close(
         long[0, 1, :8], torch.cos(rotary.inv_freq) * rotary.attention_scaling
     )
+
+
+def test_compiled_follows_a_schedule_that_grows():
+    model = ropewalk.patch(hf_models.decoder("phi3"), "exact")
+    compiled = torch.compile(model, backend="aot_eager")
+    for length in (8, 40, 8):
+        ids = tokens(columns=length)
+        assert torch.equal(logits(compiled, ids), logits(model, ids))
+
+
+def test_exact_follows_frequencies_that_are_replaced():
+    model = ropewalk.patch(hf_models.decoder("llama"), "exact")
+    ids = tokens()
+    before = logits(model, ids)
+    rotary = model.model.rotary_emb
+    rotary.inv_freq = rotary.inv_freq / 2
+    halved = logits(model, ids)
+    assert not torch.equal(halved, before)
+    rotary.inv_freq.mul_(2)
+    assert torch.equal(logits(model, ids), before)
+    # A compiler keeps the frequencies of the time when it traced.
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    assert torch.equal(logits(compiled, ids), before)
 
 
 def vision_language_model():
